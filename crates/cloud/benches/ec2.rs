@@ -250,8 +250,7 @@ fn fill_store(dir: &Path, sizes: &Sizes) {
     }
 }
 
-/// How many there are in a block store: a tenth, or as many volumes as the arguments say, and five snapshots of each. The
-/// store writes its manifest as a whole, so that the time to fill it grows with the square.
+/// How many there are in a block store: a tenth, or as many volumes as the arguments say, and five snapshots of each.
 fn of_store(sizes: Sizes, whole: bool) -> Sizes {
     let asked = std::env::args().find_map(|argument| argument.parse().ok());
     let volumes = asked.unwrap_or(if whole { 1_000 } else { 10 });

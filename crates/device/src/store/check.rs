@@ -5,9 +5,10 @@ use std::path::Path;
 
 use super::boot::host_restarted;
 use super::files::{data_name, data_path};
-use super::home::{layers, lock, orphans};
+use super::home::{former_manifests, layers, lock, orphans};
 use super::journal::{Scan, journal_path, scan};
 use super::manifest::{LayerId, Manifest};
+use super::manifest_file::{MANIFEST, load};
 use super::maps::SEGMENTS;
 use super::{BLOCK_BYTES, CheckReport, Damage, StoreError};
 use crate::dir::Dir;
@@ -27,10 +28,10 @@ pub fn check(dir: &Path, volume: Option<&str>) -> Result<CheckReport, StoreError
     let _lock = lock(dir, false)?;
     let restarted = host_restarted(dir);
     let mut report = CheckReport::default();
-    let manifest = match Manifest::load(dir) {
-        Ok(Some(manifest)) => manifest,
+    let loaded = match load(dir, restarted) {
+        Ok(Some(loaded)) => loaded,
         Ok(None) => {
-            let file = dir.path().join(super::manifest::MANIFEST);
+            let file = dir.path().join(MANIFEST);
             report.damages.push(Damage { file, offset: 0, what: "the file is missing".to_owned() });
             return Ok(report);
         }
@@ -40,22 +41,30 @@ pub fn check(dir: &Path, volume: Option<&str>) -> Result<CheckReport, StoreError
         }
         Err(e) => return Err(e),
     };
-    let layers_dir = layers(dir)?;
+    let (manifest, layers_dir) = (loaded.manifest, layers(dir)?);
+    if let Some(log) = loaded.log.as_ref().filter(|log| log.torn_bytes > 0) {
+        let (file, bytes, offset) = (log.path.display(), log.torn_bytes, log.end);
+        let note =
+            format!("{file} ends in a torn change ({bytes} bytes at {offset}), which the next open cuts off");
+        report.notes.push(note);
+    }
     let layers: BTreeSet<LayerId> = match volume {
         Some(name) => {
             let not_found = || StoreError::NotFound { kind: "volume", name: name.to_owned() };
-            let entry = manifest.volumes.get(name).ok_or_else(not_found)?;
+            let entry = manifest.volumes().get(name).ok_or_else(not_found)?;
             report.volumes = 1;
             manifest.chain(entry.top).into_iter().collect()
         }
         None => {
-            report.volumes = manifest.volumes.len();
-            report.snapshots = manifest.snapshots.len();
-            for name in orphans(&layers_dir, &manifest)? {
-                let path = layers_dir.path().join(name);
+            report.volumes = manifest.volumes().len();
+            report.snapshots = manifest.snapshots().len();
+            let former = former_manifests(dir, loaded.log.as_ref().map(|log| log.number))?;
+            let former = former.into_iter().map(|name| dir.path().join(name));
+            let orphans = orphans(&layers_dir, &manifest)?.into_iter();
+            for path in former.chain(orphans.map(|name| layers_dir.path().join(name))) {
                 report.notes.push(format!("{} is left over; the next open removes it", path.display()));
             }
-            manifest.layers.keys().copied().collect()
+            manifest.layers().keys().copied().collect()
         }
     };
     for id in layers {
@@ -95,7 +104,7 @@ fn check_layer(
         ));
     }
     if let (Some(name), Some(last)) = (manifest.volume_on(id), scan.maps.last_data()) {
-        let size = manifest.volumes.get(name).map_or(0, |v| v.size_bytes);
+        let size = manifest.volumes().get(name).map_or(0, |v| v.size_bytes);
         if (last + 1) * BLOCK_BYTES > size {
             let what = format!("block {last} is beyond the {size} bytes of volume {name}");
             scan.damages.push(Damage { file: journal_path(dir, id), offset: 0, what });

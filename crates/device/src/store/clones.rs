@@ -25,7 +25,7 @@ impl VolumeStore {
     pub fn clone_volumes(&self, requests: &[CloneRequest<'_>]) -> Result<(), StoreError> {
         let inner = self.inner();
         let mut state = inner.state.lock();
-        let mut plan = CopyPlan::new(state.manifest.clone());
+        let mut plan = CopyPlan::default();
         requests.iter().try_for_each(|request| plan.add_clone(&state, request))?;
         plan.carry_out(inner, &mut state)
     }

@@ -3,8 +3,9 @@
 use serde_json::Value;
 
 use super::StoreError;
+use super::change::Change;
 use super::layer::{Frozen, remove_files};
-use super::manifest::{LayerId, Manifest, SnapshotEntry, VolumeEntry};
+use super::manifest::{LayerId, SnapshotEntry, VolumeEntry};
 use super::shared::{StoreShared, StoreState, check_name, now_unix_s};
 
 /// One of the volumes that [`super::VolumeStore::clone_volumes`] makes.
@@ -30,8 +31,9 @@ pub struct SnapshotRequest<'a> {
 }
 
 /// What becomes of the manifest, and which layers are new in it.
+#[derive(Default)]
 pub(super) struct CopyPlan<'a> {
-    next: Manifest,
+    change: Change,
     /// Sources that get an empty layer, with the layer that is frozen by that and the new one.
     frozen: Vec<(&'a str, LayerId, LayerId)>,
     /// The clones' own layers.
@@ -39,10 +41,6 @@ pub(super) struct CopyPlan<'a> {
 }
 
 impl<'a> CopyPlan<'a> {
-    pub(super) fn new(next: Manifest) -> Self {
-        Self { next, frozen: Vec::new(), tops: Vec::new() }
-    }
-
     /// Adds a clone of a volume as it is now.
     pub(super) fn add_clone(
         &mut self,
@@ -50,13 +48,13 @@ impl<'a> CopyPlan<'a> {
         request: &CloneRequest<'a>,
     ) -> Result<(), StoreError> {
         state.may_create_volume(request.name)?;
-        if self.next.volumes.contains_key(request.name) {
+        if self.change.volumes.contains_key(request.name) {
             return Err(StoreError::Exists { kind: "volume", name: request.name.to_owned() });
         }
         let source = state.volume(request.source)?;
         let (size_bytes, key) = (source.size_bytes, source.key.clone());
         let layer = self.frozen_layer(state, request.source)?;
-        let top = self.next.add_layer(Some(layer));
+        let top = self.change.add_layer(&state.manifest, Some(layer));
         let entry = VolumeEntry {
             size_bytes,
             meta: request.meta.clone(),
@@ -66,7 +64,7 @@ impl<'a> CopyPlan<'a> {
             top,
             key,
         };
-        self.next.volumes.insert(request.name.to_owned(), entry);
+        self.change.put_volume(request.name, entry);
         self.tops.push(top);
         Ok(())
     }
@@ -78,7 +76,8 @@ impl<'a> CopyPlan<'a> {
         request: &SnapshotRequest<'a>,
     ) -> Result<(), StoreError> {
         check_name(request.name)?;
-        if self.next.snapshots.contains_key(request.name) {
+        let taken = state.manifest.snapshots().contains_key(request.name);
+        if taken || self.change.snapshots.contains_key(request.name) {
             return Err(StoreError::Exists { kind: "snapshot", name: request.name.to_owned() });
         }
         let source = state.volume(request.volume)?;
@@ -92,7 +91,7 @@ impl<'a> CopyPlan<'a> {
             layer,
             key,
         };
-        self.next.snapshots.insert(request.name.to_owned(), entry);
+        self.change.put_snapshot(request.name, entry);
         Ok(())
     }
 
@@ -107,10 +106,8 @@ impl<'a> CopyPlan<'a> {
         if let (true, Some(parent)) = (state.top_is_empty(source, top), state.manifest.parent(top)) {
             return Ok(parent);
         }
-        let empty = self.next.add_layer(Some(top));
-        if let Some(entry) = self.next.volumes.get_mut(source) {
-            entry.top = empty;
-        }
+        let empty = self.change.add_layer(&state.manifest, Some(top));
+        self.change.set_top(&state.manifest, source, empty);
         self.frozen.push((source, top, empty));
         Ok(top)
     }
@@ -121,7 +118,7 @@ impl<'a> CopyPlan<'a> {
         let create = |id: &LayerId| Frozen::create(&inner.layers_dir, *id, true, inner.options.host_sync);
         let layers = new.iter().map(create).collect::<Result<Vec<_>, _>>();
         // First the manifest, then the writes: none may be answered in a layer that a crash would make an orphan.
-        let layers = layers.and_then(|layers| inner.commit(state, self.next).map(|()| layers));
+        let layers = layers.and_then(|layers| inner.commit(state, self.change).map(|()| layers));
         let layers =
             layers.inspect_err(|_| new.iter().for_each(|id| remove_files(&inner.layers_dir, *id)))?;
         let mut layers = layers.into_iter();
@@ -132,6 +129,7 @@ impl<'a> CopyPlan<'a> {
                     state.layers.insert(old, Ok(frozen));
                 }
                 None => {
+                    empty.layer.journal.lock().close_file();
                     state.layers.insert(top, Ok(empty));
                 }
             }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::change::Change;
 use super::cipher::{Cipher, PART_BYTES};
 use super::files::Files;
 use super::key::{KeyUnavailable, KeyUnwrapper, WrappedKey};
@@ -196,15 +197,16 @@ impl VolumeStore {
         let inner = self.inner();
         let mut state = inner.state.lock();
         state.may_create_volume(name)?;
-        let mut next = state.manifest.clone();
-        let entry = next.volumes.remove(&hidden(name));
-        let mut entry =
-            entry.ok_or_else(|| StoreError::NotFound { kind: "volume", name: name.to_owned() })?;
+        let hidden = hidden(name);
+        let not_found = || StoreError::NotFound { kind: "volume", name: name.to_owned() };
+        let mut entry = state.manifest.volumes().get(&hidden).cloned().ok_or_else(not_found)?;
+        let mut change = Change::default();
+        change.drop_volume(&state.manifest, &hidden);
         entry.meta = meta;
         entry.created_unix_s = now_unix_s();
         entry.from_snapshot = Some(snapshot.to_owned());
         entry.from_volume = Some(from_volume);
-        next.volumes.insert(name.to_owned(), entry);
-        inner.commit(&mut state, next)
+        change.put_volume(name, entry);
+        inner.commit(&mut state, change)
     }
 }

@@ -4,15 +4,17 @@ use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, Write};
 
 use super::boot::{BOOT, NEW_BOOT};
-use super::manifest::{LayerId, MANIFEST, Manifest, sync_dir};
+use super::change_log::{ChangeLog, log_name, log_number};
+use super::manifest::{LayerId, Manifest};
+use super::manifest_file::{MANIFEST, NEW_MANIFEST, begin};
 use super::{Damage, StoreError};
 use crate::dir::{Access, Dir, make_file_private};
 
 /// Name of the directory of layers.
 const LAYERS: &str = "layers";
 const LOCK: &str = "lock";
-/// Space kept back so that a deletion can write the manifest on a full disk, and its size, bytes: that of a manifest of
-/// hundreds of volumes.
+/// Space kept back so that a deletion can be written on a full disk, and its size, bytes: also that of the manifest of
+/// hundreds of volumes, for a store of the first format.
 const SPARE: &str = "spare";
 const SPARE_BYTES: u64 = 256 << 10;
 
@@ -105,7 +107,7 @@ pub(super) fn release_spare(dir: &Dir) -> bool {
 }
 
 /// Makes a store in a directory that has none, provided that nothing is lost by that.
-pub(super) fn create(dir: &Dir) -> Result<Manifest, StoreError> {
+pub(super) fn create(dir: &Dir) -> Result<(Manifest, ChangeLog), StoreError> {
     for name in dir.names().map_err(StoreError::io("list", dir.path()))? {
         if name == LAYERS {
             let layers = layers(dir)?;
@@ -113,16 +115,37 @@ pub(super) fn create(dir: &Dir) -> Result<Manifest, StoreError> {
                 let what = "the file is missing, while there are layers".to_owned();
                 return Err(Damage { file: dir.path().join(MANIFEST), offset: 0, what }.into());
             }
-        } else if ![LOCK, SPARE, BOOT, NEW_BOOT, "manifest.new"].iter().any(|known| name == *known) {
+            continue;
+        }
+        let known = [LOCK, SPARE, BOOT, NEW_BOOT, NEW_MANIFEST].iter().any(|known| name == *known);
+        if !known && name.to_str().and_then(log_number).is_none() {
             let what = format!("it holds '{}'; give an empty directory", name.to_string_lossy());
             return Err(StoreError::Foreign { dir: dir.path().to_owned(), what });
         }
     }
     dir.make_sub(LAYERS).map_err(StoreError::io("create", dir.path().join(LAYERS)))?;
-    let manifest = Manifest { next_layer: 1, ..Manifest::default() };
-    manifest.save(dir, true)?;
-    sync_dir(dir)?;
-    Ok(manifest)
+    let manifest = Manifest::empty();
+    let log = begin(dir, &manifest)?;
+    Ok((manifest, log))
+}
+
+/// Brings a store of the first format to the second.
+pub(super) fn upgrade(dir: &Dir, manifest: &Manifest) -> Result<ChangeLog, StoreError> {
+    tracing::info!(dir = %dir.path().display(), "the manifest gets a log of its changes; older versions of this program refuse it");
+    match begin(dir, manifest) {
+        Err(error) if error.is_full() && release_spare(dir) => begin(dir, manifest),
+        begun => begun,
+    }
+}
+
+/// Files of the manifest that a killed process left: logs that it does not name, and one that was not put in place.
+pub(super) fn former_manifests(dir: &Dir, log: Option<u64>) -> Result<Vec<String>, StoreError> {
+    let names = dir.files().map_err(StoreError::io("list", dir.path()))?.into_iter();
+    let left = |name: &String| {
+        let number = log_number(name);
+        name == NEW_MANIFEST || number.is_some_and(|number| Some(number) != log && *name == log_name(number))
+    };
+    Ok(names.filter_map(|name| name.into_string().ok()).filter(left).collect())
 }
 
 /// Files in the directory of layers that the manifest does not name and this store made.
@@ -133,19 +156,19 @@ pub(super) fn orphans(layers_dir: &Dir, manifest: &Manifest) -> Result<Vec<Strin
         let Some((id, kind)) = name.split_once('.') else { continue };
         let Ok(id) = u64::from_str_radix(id, 16) else { continue };
         let ours = kind == "journal" || kind == "journal.new" || kind.starts_with("data");
-        if ours && (kind == "journal.new" || !manifest.layers.contains_key(&LayerId(id))) {
+        if ours && (kind == "journal.new" || !manifest.layers().contains_key(&LayerId(id))) {
             orphans.push(name);
         }
     }
     Ok(orphans)
 }
 
-/// Removes them.
-pub(super) fn remove_orphans(layers_dir: &Dir, manifest: &Manifest) -> Result<(), StoreError> {
-    for name in orphans(layers_dir, manifest)? {
-        let path = layers_dir.path().join(&name);
+/// Removes files that a killed process left.
+pub(super) fn remove_left(dir: &Dir, names: &[String]) -> Result<(), StoreError> {
+    for name in names {
+        let path = dir.path().join(name);
         tracing::info!(file = %path.display(), "removed a file that a killed process left");
-        layers_dir.remove(&name).map_err(StoreError::io("remove", &path))?;
+        dir.remove(name).map_err(StoreError::io("remove", &path))?;
     }
     Ok(())
 }

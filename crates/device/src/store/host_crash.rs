@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::Mutex;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::boot::BOOT;
 use super::synced::{Synced, observe};
@@ -36,7 +36,7 @@ impl Host {
         let dir = tempfile::tempdir().unwrap();
         let (synced, order) = (Arc::new(Mutex::new(Content::new())), Arc::new(Mutex::new(Vec::new())));
         let (content, names) = (Arc::clone(&synced), Arc::clone(&order));
-        observe(&dir.path().join("layers"), move |what| match what {
+        let observer = move |what: Synced<'_>| match what {
             Synced::Content(path) => {
                 // A file that was removed meanwhile needs no content.
                 if let Ok(bytes) = fs::read(path) {
@@ -48,7 +48,12 @@ impl Host {
                 let moved = content.lock().remove(&name(from)).expect("synced before it is renamed");
                 content.lock().insert(name(to), moved);
             }
-        });
+        };
+        let observer = Arc::new(observer);
+        for dir in [dir.path().to_owned(), dir.path().join("layers")] {
+            let observer = Arc::clone(&observer);
+            observe(&dir, move |what| observer(what));
+        }
         let store = VolumeStore::open(dir.path(), StoreOptions { host_sync: true }).unwrap();
         store.create_volume("v", BLOCKS * BLOCK_BYTES, Value::Null).unwrap();
         Self { dir, synced, order, store }
@@ -80,9 +85,15 @@ impl Host {
     fn lost(&self, synced: &Content, mut newer: impl FnMut(&str, usize) -> bool) -> tempfile::TempDir {
         let image = tempfile::tempdir().unwrap();
         fs::create_dir(image.path().join("layers")).unwrap();
-        fs::copy(self.dir.path().join("manifest"), image.path().join("manifest")).unwrap();
+        fs::write(image.path().join("manifest"), &synced["manifest"]).unwrap();
         fs::write(image.path().join(BOOT), "the boot before\n").unwrap();
         fs::write(image.path().join("lock"), "").unwrap();
+        let logs = fs::read_dir(self.dir.path()).unwrap().map(|entry| entry.unwrap().path());
+        for path in logs.filter(|path| name(path).starts_with("changes.")) {
+            let (name, now) = (name(&path), fs::read(&path).unwrap());
+            let mixed = mix(&synced[&name], &now, |sector| newer(&name, sector));
+            fs::write(image.path().join(&name), mixed).unwrap();
+        }
         for entry in fs::read_dir(self.layers()).unwrap() {
             let path = entry.unwrap().path();
             let (name, now) = (name(&path), fs::read(&path).unwrap());
@@ -176,6 +187,33 @@ fn a_write_between_the_sync_of_the_data_and_that_of_the_journal_waits_for_the_ne
     volume.sync().unwrap();
     let image = host.lost(&host.synced.lock().clone(), |_, _| false);
     assert_eq!((contents(image.path())[0], contents(image.path())[9]), (2, 4));
+}
+
+#[test]
+fn a_loss_of_the_hosts_power_while_a_change_goes_to_the_log_leaves_the_old_or_the_new_and_never_less() {
+    let host = Host::new();
+    let volume = host.open();
+    for number in 0..12_u8 {
+        write(&volume, 0, number + 1);
+        volume.sync().unwrap();
+        let before = host.synced.lock().clone();
+        host.store.snapshot("v", &format!("s{number}"), json!("x".repeat(300))).unwrap();
+        let after = host.synced.lock().clone();
+        let log = "changes.00000001";
+        let now = fs::read(host.dir.path().join(log)).unwrap();
+        // Before the log's sync with any one sector that the host wrote ahead of it, and after it with the seal or without.
+        for (old, new, answered) in [(&before[log], &after[log], false), (&after[log], &now, true)] {
+            for sector in 0..=new.len().div_ceil(SECTOR) {
+                let image = host.lost(&after, |_, _| false);
+                fs::write(image.path().join(log), mix(old, new, |at| at == sector)).unwrap();
+                assert_eq!(contents(image.path())[0], number + 1);
+                let store = VolumeStore::open(image.path(), StoreOptions { host_sync: true }).unwrap();
+                let there = store.names().snapshots.len();
+                let least = usize::from(number) + usize::from(answered);
+                assert!((least..=usize::from(number) + 1).contains(&there), "{there} snapshots of {least}");
+            }
+        }
+    }
 }
 
 /// A volume under random operations, with what each block may be after a loss of power: what it was at the last flush,

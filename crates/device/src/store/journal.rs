@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::header::{HEADER_BYTES, Header, u32_at, u64_at};
-use super::manifest::sync_dir;
+use super::manifest_file::sync_dir;
 use super::maps::{BlockKind, Maps};
 use super::synced::{Synced, notify_synced};
 use super::{BLOCK_BYTES, Damage, LayerId, MAX_VOLUME_BYTES, StoreError};

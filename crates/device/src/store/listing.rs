@@ -1,5 +1,6 @@
 //! The snapshots of a store that another process may have open: read from its files, without its lock.
 
+use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::Path;
 
@@ -7,7 +8,9 @@ use super::boot::host_restarted;
 use super::check::load_layer;
 use super::files::allocated_bytes;
 use super::home::layers;
-use super::manifest::{Manifest, SnapshotEntry};
+use super::journal::Scan;
+use super::manifest::{LayerId, Manifest, SnapshotEntry};
+use super::manifest_file::{self, Loaded};
 use super::maps::visible_blocks;
 use super::pending::pending_name;
 use super::{SnapshotInfo, StoreError};
@@ -27,49 +30,72 @@ pub fn list_snapshots(dir: &Path) -> Result<Vec<SnapshotInfo>, StoreError> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         opened => &opened.map_err(StoreError::io("open", dir))?,
     };
-    let Some(mut manifest) = Manifest::load(dir)? else { return Ok(Vec::new()) };
+    let restarted = host_restarted(dir);
+    let Some(mut manifest) = load(dir, restarted)? else { return Ok(Vec::new()) };
     for _ in 1..ATTEMPTS {
-        let read = read(dir, &manifest);
-        // The owner merges layers and removes their files; it replaces the manifest first.
-        let now = Manifest::load(dir)?.unwrap_or_default();
+        let read = Reader::new(dir, &manifest, restarted).and_then(Reader::read);
+        // The owner merges layers and removes their files; it changes the manifest first.
+        let now = load(dir, restarted)?.unwrap_or_default();
         if now == manifest {
             return read;
         }
         manifest = now;
     }
-    read(dir, &manifest)
+    Reader::new(dir, &manifest, restarted)?.read()
 }
 
-fn read(dir: &Dir, manifest: &Manifest) -> Result<Vec<SnapshotInfo>, StoreError> {
-    let named = manifest.snapshots.iter().filter(|(name, _)| pending_name(name).is_none());
-    named.map(|(name, entry)| info(dir, manifest, name, entry)).collect()
-}
-
-fn info(
-    dir: &Dir,
-    manifest: &Manifest,
-    name: &str,
-    entry: &SnapshotEntry,
-) -> Result<SnapshotInfo, StoreError> {
-    let (layers_dir, restarted) = (layers(dir)?, host_restarted(dir));
-    let chain = manifest.chain(entry.layer);
-    let (mut allocated, mut damage, mut maps) = (0, None, Vec::new());
-    for (id, own) in chain.iter().zip(manifest.owned(entry.layer)) {
-        let scan = load_layer(&layers_dir, *id, manifest.parent(*id).is_some(), restarted)?;
-        allocated += if own { allocated_bytes(&layers_dir, *id) } else { 0 };
-        damage = damage.or(scan.damages.into_iter().next());
-        maps.push(scan.maps);
+/// The manifest as it is now. What looks like damage may be the owner's work: it replaces a manifest and its log one after
+/// the other.
+fn load(dir: &Dir, restarted: bool) -> Result<Option<Manifest>, StoreError> {
+    let once = || Ok(manifest_file::load(dir, restarted)?.map(|Loaded { manifest, .. }| manifest));
+    for _ in 1..ATTEMPTS {
+        match once() {
+            Err(StoreError::Damaged(_)) => {}
+            loaded => return loaded,
+        }
     }
-    Ok(SnapshotInfo {
-        name: name.to_owned(),
-        size_bytes: entry.size_bytes,
-        meta: entry.meta.clone(),
-        created_unix_s: entry.created_unix_s,
-        from_volume: entry.from_volume.clone(),
-        allocated_bytes: allocated,
-        data_blocks: visible_blocks(&maps.iter().collect::<Vec<_>>()),
-        layers: chain.len(),
-        key_id: entry.key.as_ref().map(|key| key.key_id.clone()),
-        damage,
-    })
+    once()
+}
+
+struct Reader<'a> {
+    layers_dir: Dir,
+    manifest: &'a Manifest,
+    restarted: bool,
+    /// Those that were read already: snapshots of one volume share most of them.
+    layers: BTreeMap<LayerId, Scan>,
+}
+
+impl<'a> Reader<'a> {
+    fn new(dir: &Dir, manifest: &'a Manifest, restarted: bool) -> Result<Self, StoreError> {
+        Ok(Self { layers_dir: layers(dir)?, manifest, restarted, layers: BTreeMap::new() })
+    }
+
+    fn read(mut self) -> Result<Vec<SnapshotInfo>, StoreError> {
+        let named = self.manifest.snapshots().iter().filter(|(name, _)| pending_name(name).is_none());
+        named.map(|(name, entry)| self.info(name, entry)).collect()
+    }
+
+    fn info(&mut self, name: &str, entry: &SnapshotEntry) -> Result<SnapshotInfo, StoreError> {
+        let chain = self.manifest.chain(entry.layer);
+        for id in &chain {
+            if !self.layers.contains_key(id) {
+                let has_parent = self.manifest.parent(*id).is_some();
+                self.layers.insert(*id, load_layer(&self.layers_dir, *id, has_parent, self.restarted)?);
+            }
+        }
+        let scans: Vec<_> = chain.iter().map(|id| &self.layers[id]).collect();
+        let own = chain.iter().zip(self.manifest.owned(entry.layer)).filter(|(_, own)| *own);
+        Ok(SnapshotInfo {
+            name: name.to_owned(),
+            size_bytes: entry.size_bytes,
+            meta: entry.meta.clone(),
+            created_unix_s: entry.created_unix_s,
+            from_volume: entry.from_volume.clone(),
+            allocated_bytes: own.map(|(id, _)| allocated_bytes(&self.layers_dir, *id)).sum(),
+            data_blocks: visible_blocks(&scans.iter().map(|scan| &scan.maps).collect::<Vec<_>>()),
+            layers: chain.len(),
+            key_id: entry.key.as_ref().map(|key| key.key_id.clone()),
+            damage: scans.iter().find_map(|scan| scan.damages.first().cloned()),
+        })
+    }
 }

@@ -1,21 +1,15 @@
-//! The manifest: which volumes, snapshots and layers there are. One small file, replaced as a whole.
+//! The manifest: which volumes, snapshots and layers there are. `manifest_file.rs` has its file, `change_log.rs` that of
+//! its changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::io::{self, Write};
-use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{BLOCK_BYTES, Damage, MAX_VOLUME_BYTES, StoreError, WrappedKey};
-use crate::dir::{Access, Dir};
-
-/// Name of the manifest in the store's directory.
-pub(super) const MANIFEST: &str = "manifest";
-const NEW_MANIFEST: &str = "manifest.new";
-const MAGIC: &str = "ebbtide-store";
-const VERSION: &str = "1";
+use super::change::Change;
+use super::uses::Uses;
+use super::{BLOCK_BYTES, MAX_VOLUME_BYTES, WrappedKey};
 
 /// Number of a layer; never used twice in a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -28,10 +22,16 @@ impl fmt::Display for LayerId {
     }
 }
 
-/// All names, and which layer is on top of which.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// All names, and which layer is on top of which. Only [`Self::apply`] changes it.
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Manifest {
+    entries: Entries,
+    uses: Uses,
+}
+
+/// What the file has of it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Entries {
     pub(super) next_layer: u64,
     pub(super) layers: BTreeMap<LayerId, LayerEntry>,
     pub(super) volumes: BTreeMap<String, VolumeEntry>,
@@ -75,17 +75,92 @@ pub(super) struct SnapshotEntry {
 }
 
 impl Manifest {
-    /// Adds a layer on top of `parent`.
-    pub(super) fn add_layer(&mut self, parent: Option<LayerId>) -> LayerId {
-        let id = LayerId(self.next_layer);
-        self.next_layer += 1;
-        self.layers.insert(id, LayerEntry { parent });
-        id
+    /// The manifest of a new store.
+    pub(super) fn empty() -> Self {
+        Self { entries: Entries { next_layer: 1, ..Entries::default() }, uses: Uses::default() }
+    }
+
+    /// The manifest of these entries, or what contradicts itself in them.
+    pub(super) fn of(entries: Entries) -> Result<Self, String> {
+        if let Some(what) = entries.inconsistency() {
+            return Err(what);
+        }
+        let mut uses = Uses::default();
+        for (id, layer) in &entries.layers {
+            if let Some(parent) = layer.parent {
+                uses.change(parent, |uses| uses.children.insert(*id));
+            }
+        }
+        for (name, volume) in &entries.volumes {
+            uses.change(volume.top, |uses| uses.volume = Some(name.clone()));
+        }
+        for (name, snapshot) in &entries.snapshots {
+            uses.change(snapshot.layer, |uses| uses.snapshots.insert(name.clone()));
+        }
+        Ok(Self { entries, uses })
+    }
+
+    /// Makes a change.
+    pub(super) fn apply(&mut self, change: Change) {
+        let (entries, uses) = (&self.entries, &mut self.uses);
+        for (id, layer) in &change.layers {
+            if let Some(parent) = entries.layers.get(id).and_then(|old| old.parent) {
+                uses.change(parent, |uses| uses.children.remove(id));
+            }
+            if let Some(parent) = layer.as_ref().and_then(|layer| layer.parent) {
+                uses.change(parent, |uses| uses.children.insert(*id));
+            }
+        }
+        // First all that goes: a layer may go from one volume to another.
+        for name in change.volumes.keys() {
+            if let Some(old) = entries.volumes.get(name) {
+                uses.change(old.top, |uses| uses.volume = None);
+            }
+        }
+        for (name, volume) in &change.volumes {
+            if let Some(volume) = volume {
+                uses.change(volume.top, |uses| uses.volume = Some(name.clone()));
+            }
+        }
+        for (name, snapshot) in &change.snapshots {
+            if let Some(old) = entries.snapshots.get(name) {
+                uses.change(old.layer, |uses| uses.snapshots.remove(name));
+            }
+            if let Some(snapshot) = snapshot {
+                uses.change(snapshot.layer, |uses| uses.snapshots.insert(name.clone()));
+            }
+        }
+        self.entries.apply(change);
+    }
+
+    /// What the file has of it.
+    pub(super) const fn entries(&self) -> &Entries {
+        &self.entries
+    }
+
+    /// The number of the next layer.
+    pub(super) const fn next_layer(&self) -> u64 {
+        self.entries.next_layer
+    }
+
+    /// The layers.
+    pub(super) const fn layers(&self) -> &BTreeMap<LayerId, LayerEntry> {
+        &self.entries.layers
+    }
+
+    /// The volumes, by name.
+    pub(super) const fn volumes(&self) -> &BTreeMap<String, VolumeEntry> {
+        &self.entries.volumes
+    }
+
+    /// The snapshots, by name.
+    pub(super) const fn snapshots(&self) -> &BTreeMap<String, SnapshotEntry> {
+        &self.entries.snapshots
     }
 
     /// The layer below.
     pub(super) fn parent(&self, id: LayerId) -> Option<LayerId> {
-        self.layers.get(&id).and_then(|l| l.parent)
+        self.entries.parent(id)
     }
 
     /// A layer and all below it, nearest first.
@@ -98,7 +173,7 @@ impl Manifest {
         let mut own = true;
         let owned = |id: LayerId| {
             if id != top {
-                own &= !self.is_snapshot(id) && self.children(id).count() == 1;
+                own &= self.uses.only_children().contains_key(&id);
             }
             own
         };
@@ -107,131 +182,47 @@ impl Manifest {
 
     /// Layers directly above.
     pub(super) fn children(&self, id: LayerId) -> impl Iterator<Item = LayerId> + '_ {
-        self.layers.iter().filter(move |(_, l)| l.parent == Some(id)).map(|(child, _)| *child)
+        self.uses.of(id).into_iter().flat_map(|uses| uses.children.iter().copied())
+    }
+
+    /// The layers that only one other needs, with that one.
+    pub(super) const fn only_children(&self) -> &BTreeMap<LayerId, LayerId> {
+        self.uses.only_children()
     }
 
     /// Whether a volume writes to this layer; gives its name.
     pub(super) fn volume_on(&self, id: LayerId) -> Option<&str> {
-        self.volumes.iter().find(|(_, v)| v.top == id).map(|(name, _)| name.as_str())
+        self.uses.of(id)?.volume.as_deref()
     }
 
-    /// Whether a snapshot names this layer.
-    pub(super) fn is_snapshot(&self, id: LayerId) -> bool {
-        self.snapshots.values().any(|s| s.layer == id)
+    /// The snapshots that name this layer.
+    pub(super) fn snapshots_of(&self, id: LayerId) -> impl Iterator<Item = &str> {
+        self.uses.of(id).into_iter().flat_map(|uses| uses.snapshots.iter().map(String::as_str))
     }
+}
 
-    /// Forgets the layers that no volume and no snapshot needs, and gives their numbers.
-    pub(super) fn drop_unreachable(&mut self) -> Vec<LayerId> {
-        let roots = self.volumes.values().map(|v| v.top).chain(self.snapshots.values().map(|s| s.layer));
-        let needed: BTreeSet<LayerId> = roots.flat_map(|root| self.chain(root)).collect();
-        let gone: Vec<LayerId> = self.layers.keys().copied().filter(|id| !needed.contains(id)).collect();
-        self.layers.retain(|id, _| needed.contains(id));
-        gone
-    }
-
-    /// Puts the only child of `parent` in its place: whatever named `child` names `parent` from now on.
-    pub(super) fn merge_child(&mut self, parent: LayerId, child: LayerId) {
-        self.layers.remove(&child);
-        for layer in self.layers.values_mut().filter(|l| l.parent == Some(child)) {
-            layer.parent = Some(parent);
+impl Entries {
+    /// Makes a change.
+    pub(super) fn apply(&mut self, change: Change) {
+        fn put<K: Ord, V>(entries: &mut BTreeMap<K, V>, changes: BTreeMap<K, Option<V>>) {
+            for (key, entry) in changes {
+                match entry {
+                    Some(entry) => drop(entries.insert(key, entry)),
+                    None => drop(entries.remove(&key)),
+                }
+            }
         }
-        for volume in self.volumes.values_mut().filter(|v| v.top == child) {
-            volume.top = parent;
-        }
-        for snapshot in self.snapshots.values_mut().filter(|s| s.layer == child) {
-            snapshot.layer = parent;
-        }
+        self.next_layer = change.next_layer.unwrap_or(self.next_layer);
+        put(&mut self.layers, change.layers);
+        put(&mut self.volumes, change.volumes);
+        put(&mut self.snapshots, change.snapshots);
     }
 
-    /// Reads the manifest; `None` where there is none.
-    pub(super) fn load(dir: &Dir) -> Result<Option<Self>, StoreError> {
-        let path = dir.path().join(MANIFEST);
-        let bytes = match dir.read(MANIFEST) {
-            Ok(bytes) => bytes,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(e) => return Err(StoreError::io("read", path)(e)),
-        };
-        let manifest = parse(&bytes, dir.path()).map_err(|e| match e {
-            ParseError::Version(what) => StoreError::Foreign { dir: dir.path().to_owned(), what },
-            ParseError::Damaged(offset, what) => Damage { file: path, offset, what }.into(),
-        })?;
-        Ok(Some(manifest))
+    fn parent(&self, id: LayerId) -> Option<LayerId> {
+        self.layers.get(&id).and_then(|l| l.parent)
     }
 
-    /// Replaces the manifest on the host's file system, and with `durable` on its disk.
-    pub(super) fn save(&self, dir: &Dir, durable: bool) -> Result<(), StoreError> {
-        let body = serde_json::to_vec_pretty(self).expect("the manifest has string and integer keys only");
-        let head = format!("{MAGIC} {VERSION} {:08x} {}\n", crc32c::crc32c(&body), body.len());
-        let write = || {
-            let mut file = dir.file(NEW_MANIFEST, Access::Empty)?;
-            file.write_all(&[head.as_bytes(), &body].concat())?;
-            if durable { file.sync_all() } else { Ok(()) }
-        };
-        write().and_then(|()| dir.rename(NEW_MANIFEST, MANIFEST)).map_err(|e| {
-            drop(dir.remove(NEW_MANIFEST));
-            StoreError::io("write", dir.path().join(NEW_MANIFEST))(e)
-        })
-    }
-}
-
-/// Puts the manifest that is there on the host's disk.
-pub(super) fn sync_manifest(dir: &Dir) -> Result<(), StoreError> {
-    let path = dir.path().join(MANIFEST);
-    let file = dir.file(MANIFEST, Access::Read).map_err(StoreError::io("open", &path))?;
-    file.sync_all().map_err(StoreError::io("sync", &path))?;
-    sync_dir(dir)
-}
-
-/// Puts the names in a directory on the host's disk.
-pub(super) fn sync_dir(dir: &Dir) -> Result<(), StoreError> {
-    dir.sync().map_err(StoreError::io("sync", dir.path()))
-}
-
-enum ParseError {
-    Version(String),
-    Damaged(u64, String),
-}
-
-fn parse(bytes: &[u8], dir: &Path) -> Result<Manifest, ParseError> {
-    let damaged =
-        |offset: usize, what: String| ParseError::Damaged(u64::try_from(offset).unwrap_or(u64::MAX), what);
-    let end = bytes
-        .iter()
-        .position(|b| *b == b'\n')
-        .ok_or_else(|| damaged(0, "its first line has no end".into()))?;
-    let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
-    let words: Vec<&str> = head.split(' ').collect();
-    let (magic, version, crc, len) = match words[..] {
-        [magic, version, crc, len] => (magic, version, crc, len),
-        _ => return Err(damaged(0, format!("its first line is '{head}'"))),
-    };
-    if magic != MAGIC {
-        return Err(damaged(0, format!("it begins with '{magic}' instead of '{MAGIC}'")));
-    }
-    let body = &bytes[end + 1..];
-    if len.parse() != Ok(body.len()) {
-        return Err(damaged(
-            bytes.len(),
-            format!("{len} bytes should follow its first line, {} do", body.len()),
-        ));
-    }
-    let actual = format!("{:08x}", crc32c::crc32c(body));
-    if crc != actual {
-        return Err(damaged(end + 1, format!("the checksum is {actual}, {crc} was stored")));
-    }
-    if version != VERSION {
-        let what = format!(
-            "its format is version {version}, {VERSION} is known; use the program that wrote {}",
-            dir.display()
-        );
-        return Err(ParseError::Version(what));
-    }
-    let manifest: Manifest = serde_json::from_slice(body).map_err(|e| damaged(end + 1, e.to_string()))?;
-    manifest.inconsistency().map_or(Ok(manifest), |what| Err(damaged(end + 1, what)))
-}
-
-impl Manifest {
-    /// What contradicts itself, if anything does.
+    /// What contradicts itself, if anything does. Sets, as a search for each entry takes seconds with 10,000 of them.
     fn inconsistency(&self) -> Option<String> {
         for (id, layer) in &self.layers {
             if id.0 >= self.next_layer {
@@ -241,14 +232,10 @@ impl Manifest {
                 return Some(format!("layer {id} is on top of layer {parent}, which is not listed"));
             }
         }
-        let looped = self.layers.keys().find(|id| {
-            std::iter::successors(Some(**id), |at| self.parent(*at)).take(self.layers.len() + 1).count()
-                > self.layers.len()
-        });
-        if let Some(id) = looped {
+        if let Some(id) = self.looped() {
             return Some(format!("layer {id} is on top of itself"));
         }
-        // Layers that a volume cannot write to. Sets, as a search for each volume takes seconds with 10,000 of them.
+        // Layers that a volume cannot write to.
         let parents: BTreeSet<LayerId> = self.layers.values().filter_map(|layer| layer.parent).collect();
         let of_snapshots: BTreeSet<LayerId> =
             self.snapshots.values().map(|snapshot| snapshot.layer).collect();
@@ -270,5 +257,22 @@ impl Manifest {
         }
         let lost = self.snapshots.iter().find(|(_, s)| !self.layers.contains_key(&s.layer));
         lost.map(|(name, s)| format!("snapshot {name} is layer {}, which is not listed", s.layer))
+    }
+
+    /// A layer from which no way down ends, if there is one. No layer is gone through twice.
+    fn looped(&self) -> Option<LayerId> {
+        let mut ended = BTreeSet::new();
+        for id in self.layers.keys() {
+            let mut way = BTreeSet::new();
+            let mut at = Some(*id);
+            while let Some(layer) = at.filter(|layer| !ended.contains(layer)) {
+                if !way.insert(layer) {
+                    return Some(*id);
+                }
+                at = self.parent(layer);
+            }
+            ended.append(&mut way);
+        }
+        None
     }
 }

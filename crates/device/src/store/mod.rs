@@ -8,6 +8,8 @@
 
 mod blocks;
 mod boot;
+mod change;
+mod change_log;
 mod check;
 mod cipher;
 mod clones;
@@ -24,17 +26,22 @@ mod key;
 mod layer;
 mod listing;
 mod manifest;
+mod manifest_file;
 mod maps;
 mod pending;
 mod reclaim;
 mod registry;
+mod rewrite;
 mod shared;
 mod snapshots;
 mod synced;
 mod usage;
+mod uses;
 mod volume;
 mod volume_core;
 
+#[cfg(test)]
+mod change_tests;
 #[cfg(test)]
 mod host_crash;
 

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::change::Change;
 use super::layer::{Frozen, remove_files};
 use super::manifest::{SnapshotEntry, VolumeEntry};
 use super::maps::BlockKind;
@@ -65,21 +66,20 @@ impl VolumeStore {
         check_size(size_bytes)?;
         let inner = self.inner();
         let mut state = inner.state.lock();
-        let mut next = state.manifest.clone();
         let volume = hidden(name);
-        if next.snapshots.contains_key(name) || next.volumes.contains_key(&volume) {
+        if state.manifest.snapshots().contains_key(name) || state.manifest.volumes().contains_key(&volume) {
             return Err(StoreError::Exists { kind: "snapshot", name: name.to_owned() });
         }
-        let mut below = None;
+        let (mut change, mut below) = (Change::default(), None);
         if let Some(parent) = parent {
             let entry = state.snapshot(parent)?.clone();
             check_not_below(size_bytes, entry.size_bytes, "the snapshot")?;
             state.refuse_damaged(entry.layer)?;
             below = Some(entry.layer);
             key.clone_from(&entry.key);
-            next.snapshots.insert(volume.clone(), entry);
+            change.put_snapshot(volume.clone(), entry);
         }
-        let top = next.add_layer(below);
+        let top = change.add_layer(&state.manifest, below);
         let entry = VolumeEntry {
             size_bytes,
             meta: Value::Null,
@@ -89,10 +89,10 @@ impl VolumeStore {
             top,
             key,
         };
-        next.volumes.insert(volume, entry);
+        change.put_volume(volume, entry);
         let empty = Frozen::create(&inner.layers_dir, top, below.is_some(), inner.options.host_sync)?;
         empty.layer.journal.lock().close_file();
-        inner.commit(&mut state, next).inspect_err(|_| remove_files(&inner.layers_dir, top))?;
+        inner.commit(&mut state, change).inspect_err(|_| remove_files(&inner.layers_dir, top))?;
         state.layers.insert(top, Ok(empty));
         Ok(())
     }
@@ -124,19 +124,19 @@ impl VolumeStore {
         let inner = self.inner();
         let state = inner.state.lock();
         let volume = hidden(name);
-        let entry = state.manifest.volumes.get(&volume).ok_or_else(|| not_found(name))?.clone();
+        let entry = state.manifest.volumes().get(&volume).ok_or_else(|| not_found(name))?.clone();
         if state.open.contains_key(&volume) {
             return Err(StoreError::Busy { name: name.to_owned() });
         }
         state.refuse_damaged(entry.top)?;
-        let mut next = state.manifest.clone();
         // With nothing written, the parent's layer is this one's.
-        let layer = match next.parent(entry.top) {
+        let layer = match state.manifest.parent(entry.top) {
             Some(parent) if state.top_is_empty(&volume, entry.top) => parent,
             _ => entry.top,
         };
-        next.volumes.remove(&volume);
-        next.snapshots.remove(&volume);
+        let mut change = Change::default();
+        change.drop_volume(&state.manifest, &volume);
+        change.drop_snapshot(&state.manifest, &volume);
         let snapshot = SnapshotEntry {
             size_bytes: entry.size_bytes,
             meta,
@@ -145,8 +145,8 @@ impl VolumeStore {
             layer,
             key: entry.key,
         };
-        next.snapshots.insert(name.to_owned(), snapshot);
-        inner.commit_and_drop_layers(state, next)
+        change.put_snapshot(name, snapshot);
+        inner.commit_and_drop_layers(state, change)
     }
 
     /// Deletes a pending snapshot. A full host disk does not prevent it.
@@ -158,16 +158,16 @@ impl VolumeStore {
         let inner = self.inner();
         let state = inner.state.lock();
         let volume = hidden(name);
-        if !state.manifest.volumes.contains_key(&volume) {
+        if !state.manifest.volumes().contains_key(&volume) {
             return Err(not_found(name));
         }
         if state.open.contains_key(&volume) {
             return Err(StoreError::Busy { name: name.to_owned() });
         }
-        let mut next = state.manifest.clone();
-        next.volumes.remove(&volume);
-        next.snapshots.remove(&volume);
-        inner.commit_and_drop_layers(state, next)
+        let mut change = Change::default();
+        change.drop_volume(&state.manifest, &volume);
+        change.drop_snapshot(&state.manifest, &volume);
+        inner.commit_and_drop_layers(state, change)
     }
 }
 

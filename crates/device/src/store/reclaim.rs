@@ -4,15 +4,15 @@
 //! written into the parent, never the other way round: until the manifest is replaced the child hides every one of
 //! them, so neither a reader nor a crash at any moment can see a merge that is half done.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
+use super::change::Change;
 use super::layer::{Chain, Frozen, Top};
-use super::manifest::{LayerId, Manifest};
+use super::manifest::LayerId;
 use super::maps::{BlockKind, Maps};
 use super::shared::{Job, StoreShared, StoreState};
 use super::volume_core::VolumeCore;
@@ -84,6 +84,7 @@ impl StoreShared {
         let mut state = self.state.lock();
         while !self.stop.load(Ordering::SeqCst) {
             let Some(job) = self.next_job(&state) else {
+                state.forget_settled();
                 self.changed.notify_all();
                 if self.changed.wait_for(&mut state, LOOK_EVERY).timed_out() {
                     self.seal_open_volumes(&state);
@@ -101,6 +102,11 @@ impl StoreShared {
                 state.given_up.insert(job);
             }
         }
+        let unsynced = state.log_unsynced;
+        drop(state);
+        if unsynced && let Err(error) = self.sync_log() {
+            tracing::warn!(%error, "the log of the manifest is not sealed");
+        }
     }
 
     /// Seals the journals of volumes that nobody flushes. With `host_sync` only a sync may.
@@ -112,11 +118,10 @@ impl StoreShared {
 
     /// What is to be done next.
     pub(super) fn next_job(&self, state: &StoreState) -> Option<Job> {
-        let sync = state.manifest_unsynced.then_some(Job::SyncManifest);
-        let only_children = only_children(&state.manifest);
-        let uses = Uses::of(&state.manifest);
-        let merges =
-            only_children.into_iter().filter_map(|(parent, child)| merge_job(state, &uses, parent, child));
+        let sync = state.log_unsynced.then_some(Job::SyncLog);
+        let rewrite = state.log.is_long().then_some(Job::RewriteManifest);
+        let pairs = state.manifest.only_children();
+        let merges = pairs.iter().filter_map(|(parent, child)| merge_job(state, *parent, *child));
         let rewrites = state.open.iter().filter_map(|(name, core)| {
             let journal = &core.chain.load().top.layer;
             let (records, compact) = {
@@ -126,19 +131,19 @@ impl StoreShared {
             (records.saturating_sub(compact) > REWRITE_RECORDS.max(2 * compact))
                 .then(|| Job::Rewrite(name.clone()))
         });
-        let seals = state.layers.iter().filter_map(|(id, layer)| {
-            let grown = layer.as_ref().is_ok_and(|frozen| frozen.layer.journal.lock().has_grown());
-            (grown && !uses.tops.contains_key(id)).then_some(Job::Seal(*id))
+        let seals = state.unsettled.iter().filter_map(|id| {
+            let frozen = state.layers.get(id)?.as_ref().ok()?;
+            let grown = state.manifest.volume_on(*id).is_none() && frozen.layer.journal.lock().has_grown();
+            grown.then_some(Job::Seal(*id))
         });
-        sync.into_iter().chain(merges).chain(rewrites).chain(seals).find(|job| !state.given_up.contains(job))
+        let of_manifest = sync.into_iter().chain(rewrite);
+        of_manifest.chain(merges).chain(rewrites).chain(seals).find(|job| !state.given_up.contains(job))
     }
 
     fn run(&self, job: &Job) -> Result<(), StoreError> {
         match job {
-            Job::SyncManifest => {
-                self.state.lock().manifest_unsynced = false;
-                self.sync_manifest().inspect_err(|_| self.state.lock().manifest_unsynced = true)
-            }
+            Job::SyncLog => self.sync_log(),
+            Job::RewriteManifest => self.rewrite_manifest(),
             Job::Merge { parent, child } => self.merge(*parent, *child),
             Job::Absorb { volume, parent } => self.absorb(volume, *parent),
             Job::Seal(id) => {
@@ -170,8 +175,9 @@ impl StoreShared {
         if mergeable(&state, parent) != Some(Job::Merge { parent, child }) {
             return Ok(()); // deleted meanwhile
         }
-        let next = merged_manifest(&state.manifest, parent, child);
-        self.commit(&mut state, next)?;
+        let change = Change::merge_child(&state.manifest, parent, child);
+        self.commit(&mut state, change)?;
+        state.unsettled.insert(parent);
         state.layers.remove(&child);
         state.layers.insert(parent, Ok(merged.clone()));
         for core in state.open.values() {
@@ -196,11 +202,12 @@ impl StoreShared {
         if upper.maps.decided_blocks() > ABSORB_BLOCKS {
             drop((gate, upper));
             state.rounds += 1;
-            return self.put_layer_on_top(&mut state, volume, |_, _| ()).map(drop);
+            return self.put_layer_on_top(&mut state, volume);
         }
         let Some(merged) = self.copy_down(&lower, &upper, false)? else { return Ok(()) };
-        let next = merged_manifest(&state.manifest, parent, child);
-        self.commit(&mut state, next)?;
+        let change = Change::merge_child(&state.manifest, parent, child);
+        self.commit(&mut state, change)?;
+        state.unsettled.insert(parent);
         state.layers.remove(&child);
         match &core {
             Some(core) => {
@@ -274,60 +281,30 @@ impl StoreShared {
     }
 }
 
-/// The layers below exactly one other, with that one.
-fn only_children(manifest: &Manifest) -> BTreeMap<LayerId, LayerId> {
-    let mut children: BTreeMap<LayerId, Option<LayerId>> = BTreeMap::new();
-    for (child, layer) in &manifest.layers {
-        if let Some(parent) = layer.parent {
-            children.entry(parent).and_modify(|only| *only = None).or_insert(Some(*child));
-        }
+impl StoreState {
+    /// Leaves only those layers to be looked at again whose sealing failed: there is nothing else to do about the others.
+    fn forget_settled(&mut self) {
+        let given_up = &self.given_up;
+        self.unsettled.retain(|id| given_up.contains(&Job::Seal(*id)));
     }
-    children.into_iter().filter_map(|(parent, only)| Some((parent, only?))).collect()
 }
 
 /// What to do about a frozen layer now, if only one other needs it.
 fn mergeable(state: &StoreState, parent: LayerId) -> Option<Job> {
-    let child = *only_children(&state.manifest).get(&parent)?;
-    merge_job(state, &Uses::of(&state.manifest), parent, child)
+    let child = *state.manifest.only_children().get(&parent)?;
+    merge_job(state, parent, child)
 }
 
-/// What names each layer, so that a look at all layers takes no time that grows with their square.
-struct Uses<'a> {
-    snapshots: BTreeSet<LayerId>,
-    /// The layers that volumes write to, with the names of the volumes.
-    tops: BTreeMap<LayerId, &'a str>,
-}
-
-impl<'a> Uses<'a> {
-    fn of(manifest: &'a Manifest) -> Self {
-        Self {
-            snapshots: manifest.snapshots.values().map(|snapshot| snapshot.layer).collect(),
-            tops: manifest.volumes.iter().map(|(name, volume)| (volume.top, name.as_str())).collect(),
-        }
-    }
-}
-
-fn merge_job(state: &StoreState, uses: &Uses<'_>, parent: LayerId, child: LayerId) -> Option<Job> {
-    if uses.snapshots.contains(&parent) {
-        return None;
-    }
+fn merge_job(state: &StoreState, parent: LayerId, child: LayerId) -> Option<Job> {
     let is_sound = |id| state.layers.get(&id).is_none_or(Result::is_ok);
     if !is_sound(parent) || !is_sound(child) {
         return None;
     }
-    match uses.tops.get(&child) {
+    match state.manifest.volume_on(child) {
         None => Some(Job::Merge { parent, child }),
-        Some(volume) if state.rounds < MAX_ROUNDS => {
-            Some(Job::Absorb { volume: (*volume).to_owned(), parent })
-        }
+        Some(volume) if state.rounds < MAX_ROUNDS => Some(Job::Absorb { volume: volume.to_owned(), parent }),
         Some(_) => None,
     }
-}
-
-fn merged_manifest(manifest: &Manifest, parent: LayerId, child: LayerId) -> Manifest {
-    let mut next = manifest.clone();
-    next.merge_child(parent, child);
-    next
 }
 
 /// Puts `merged` where `child` and the layer below it were.

@@ -10,11 +10,16 @@ use parking_lot::{Condvar, Mutex};
 use serde_json::Value;
 
 use super::boot::{host_restarted, note_boot};
+use super::change::Change;
+use super::change_log::ChangeLog;
 use super::check::load_layer;
 use super::cipher::Cipher;
-use super::home::{create, keep_spare, layers, lock, protect, remove_orphans, require_own};
+use super::home::{
+    create, former_manifests, keep_spare, layers, lock, orphans, protect, remove_left, require_own, upgrade,
+};
 use super::layer::{Chain, Frozen, Top};
 use super::manifest::{Manifest, VolumeEntry};
+use super::manifest_file::{Loaded, load};
 use super::reclaim::BackgroundWorker;
 use super::shared::{StoreShared, StoreState, check_not_below, check_size, now_unix_s};
 use super::usage::Usage;
@@ -46,18 +51,16 @@ impl VolumeStore {
     pub(crate) fn open_in(dir: Dir, options: StoreOptions) -> Result<Self, StoreError> {
         require_own(&dir)?;
         let (lock, dir) = lock(&dir, true)?;
-        let manifest = match Manifest::load(&dir)? {
-            Some(manifest) => manifest,
-            None => create(&dir)?,
-        };
+        let restarted = host_restarted(&dir);
+        let (manifest, log) = take_up(&dir, restarted, options)?;
         let layers_dir = layers(&dir)?;
         protect(&dir)?;
         protect(&layers_dir)?;
-        remove_orphans(&layers_dir, &manifest)?;
+        remove_left(&dir, &former_manifests(&dir, Some(log.number()))?)?;
+        remove_left(&layers_dir, &orphans(&layers_dir, &manifest)?)?;
         keep_spare(&dir);
-        let restarted = host_restarted(&dir);
         let mut layers = BTreeMap::new();
-        for (id, entry) in &manifest.layers {
+        for (id, entry) in manifest.layers() {
             let has_parent = entry.parent.is_some();
             let loaded = match load_layer(&layers_dir, *id, has_parent, restarted)? {
                 scan if scan.damages.is_empty() => {
@@ -69,10 +72,13 @@ impl VolumeStore {
         }
         note_boot(&dir, options.host_sync);
         let state = StoreState {
+            any_damage: layers.values().any(Result::is_err),
+            unsettled: layers.keys().copied().collect(),
+            log_unsynced: log.is_unsealed(),
             manifest,
+            log,
             layers,
             open: BTreeMap::new(),
-            manifest_unsynced: false,
             given_up: BTreeSet::new(),
             rounds: 0,
             working: false,
@@ -165,11 +171,9 @@ impl VolumeStore {
         let mut state = inner.state.lock();
         check_size(size_bytes)?;
         check_not_below(size_bytes, state.volume(name)?.size_bytes, "the volume")?;
-        let mut next = state.manifest.clone();
-        if let Some(volume) = next.volumes.get_mut(name) {
-            volume.size_bytes = size_bytes;
-        }
-        inner.commit(&mut state, next)?;
+        let mut change = Change::default();
+        change.edit_volume(&state.manifest, name, |volume| volume.size_bytes = size_bytes);
+        inner.commit(&mut state, change)?;
         if let Some(core) = state.open.get(name) {
             core.size_bytes.store(size_bytes, Ordering::Release);
         }
@@ -194,11 +198,9 @@ impl VolumeStore {
         let inner = self.inner();
         let mut state = inner.state.lock();
         state.volume(name)?;
-        let mut next = state.manifest.clone();
-        if let Some(volume) = next.volumes.get_mut(name) {
-            volume.meta = meta;
-        }
-        inner.commit(&mut state, next)
+        let mut change = Change::default();
+        change.edit_volume(&state.manifest, name, |volume| volume.meta = meta);
+        inner.commit(&mut state, change)
     }
 
     /// Deletes a volume that is not open. Its snapshots and clones stay. A full host disk does not prevent it.
@@ -213,9 +215,9 @@ impl VolumeStore {
         if state.open.contains_key(name) {
             return Err(StoreError::Busy { name: name.to_owned() });
         }
-        let mut next = state.manifest.clone();
-        next.volumes.remove(name);
-        inner.commit_and_drop_layers(state, next)
+        let mut change = Change::default();
+        change.drop_volume(&state.manifest, name);
+        inner.commit_and_drop_layers(state, change)
     }
 
     /// All volumes, by name.
@@ -260,9 +262,9 @@ impl VolumeStore {
         let inner = self.inner();
         let state = inner.state.lock();
         state.snapshot(name)?;
-        let mut next = state.manifest.clone();
-        next.snapshots.remove(name);
-        inner.commit_and_drop_layers(state, next)
+        let mut change = Change::default();
+        change.drop_snapshot(&state.manifest, name);
+        inner.commit_and_drop_layers(state, change)
     }
 
     /// Opens a volume for reading and writing. It is closed when the last handle is dropped.
@@ -329,4 +331,18 @@ impl VolumeStore {
     pub(super) fn inner(&self) -> &StoreShared {
         self.background.shared()
     }
+}
+
+/// The manifest of a store that this process has locked, with its log: read, made, or brought to the present format.
+fn take_up(
+    dir: &Dir,
+    host_restarted: bool,
+    options: StoreOptions,
+) -> Result<(Manifest, ChangeLog), StoreError> {
+    let Some(Loaded { manifest, file_bytes, log }) = load(dir, host_restarted)? else { return create(dir) };
+    let log = match log {
+        Some(scan) => ChangeLog::adopt(dir, scan, file_bytes, options.host_sync)?,
+        None => upgrade(dir, &manifest)?,
+    };
+    Ok((manifest, log))
 }

@@ -7,10 +7,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
+use super::change::Change;
+use super::change_log::ChangeLog;
 use super::home::{Lock, keep_spare, release_spare};
 use super::key::KeyUnwrapper;
 use super::layer::{Chain, Frozen, remove_files};
-use super::manifest::{LayerId, Manifest, SnapshotEntry, VolumeEntry, sync_dir};
+use super::manifest::{LayerId, Manifest, SnapshotEntry, VolumeEntry};
+use super::manifest_file::sync_dir;
 use super::volume_core::VolumeCore;
 use super::{BLOCK_BYTES, Damage, MAX_VOLUME_BYTES, StoreError, StoreOptions};
 use crate::dir::Dir;
@@ -33,11 +36,17 @@ pub(super) struct StoreShared {
 #[derive(Debug)]
 pub(super) struct StoreState {
     pub(super) manifest: Manifest,
+    /// Where its changes go.
+    pub(super) log: ChangeLog,
     /// Every layer except those that open volumes write to.
     pub(super) layers: BTreeMap<LayerId, Result<Frozen, Damage>>,
+    /// Whether one of them was damaged when the store was opened.
+    pub(super) any_damage: bool,
+    /// Layers that may have become frozen or longer since the background work last looked at all of these.
+    pub(super) unsettled: BTreeSet<LayerId>,
     pub(super) open: BTreeMap<String, Arc<VolumeCore>>,
-    /// Whether the manifest may not be on the host's disk yet.
-    pub(super) manifest_unsynced: bool,
+    /// Whether the log may not be on the host's disk yet.
+    pub(super) log_unsynced: bool,
     /// Jobs that failed, not to be tried again before something changes.
     pub(super) given_up: BTreeSet<Job>,
     /// Layers frozen by the background work since something changed.
@@ -51,8 +60,10 @@ pub(super) struct StoreState {
 /// One piece of background work.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Job {
-    /// Put the manifest on the host's disk.
-    SyncManifest,
+    /// Put the log of the manifest's changes on the host's disk.
+    SyncLog,
+    /// Write the manifest as a whole.
+    RewriteManifest,
     /// Merge two frozen layers.
     Merge { parent: LayerId, child: LayerId },
     /// Merge a volume's writable layer with the frozen one below.
@@ -100,55 +111,41 @@ impl StoreShared {
         below.map(|at| (chain, at + 1)).ok_or_else(not_ancestor)
     }
 
-    /// Makes `next` the manifest.
-    pub(super) fn commit(&self, state: &mut StoreState, next: Manifest) -> Result<(), StoreError> {
+    /// Makes a change of the manifest. Where that fails, it has not happened.
+    pub(super) fn commit(&self, state: &mut StoreState, change: Change) -> Result<(), StoreError> {
         let durable = self.options.host_sync;
         if durable {
-            sync_dir(&self.layers_dir)?; // no manifest on disk names a file that is not
+            sync_dir(&self.layers_dir)?; // no change on disk names a file that is not
         }
-        next.save(&self.dir, durable)?;
-        state.manifest = next;
-        state.manifest_unsynced = true;
-        if durable {
-            // The new manifest is in place either way; where this fails, the background work tries again.
-            state.manifest_unsynced = sync_dir(&self.dir).is_err();
-        }
+        state.log.append(&change, durable)?;
+        state.log_unsynced = !durable;
+        state.unsettled.extend(change.former_layers(&state.manifest));
+        state.unsettled.extend(change.present_layers());
+        state.manifest.apply(change);
         self.something_changed(state);
         Ok(())
     }
 
-    /// Puts the manifest on the host's disk.
-    pub(super) fn sync_manifest(&self) -> Result<(), StoreError> {
-        super::manifest::sync_manifest(&self.dir)
-    }
-
-    /// Puts an empty layer on a volume; `change` gets the layer that is frozen by that.
-    pub(super) fn put_layer_on_top(
-        &self,
-        state: &mut StoreState,
-        volume: &str,
-        change: impl FnOnce(&mut Manifest, LayerId),
-    ) -> Result<LayerId, StoreError> {
-        let mut next = state.manifest.clone();
+    /// Puts an empty layer on a volume.
+    pub(super) fn put_layer_on_top(&self, state: &mut StoreState, volume: &str) -> Result<(), StoreError> {
         let old = state.volume(volume)?.top;
-        let top = next.add_layer(Some(old));
-        if let Some(entry) = next.volumes.get_mut(volume) {
-            entry.top = top;
-        }
-        change(&mut next, old);
+        let mut change = Change::default();
+        let top = change.add_layer(&state.manifest, Some(old));
+        change.set_top(&state.manifest, volume, top);
         let empty = Frozen::create(&self.layers_dir, top, true, self.options.host_sync)?;
         // First the manifest, then the writes: none may be answered in a layer that a crash would make an orphan.
-        self.commit(state, next).inspect_err(|_| remove_files(&self.layers_dir, top))?;
+        self.commit(state, change).inspect_err(|_| remove_files(&self.layers_dir, top))?;
         match state.open.get(volume) {
             Some(core) => {
                 let frozen = core.freeze(empty);
                 state.layers.insert(old, Ok(frozen));
             }
             None => {
+                empty.layer.journal.lock().close_file();
                 state.layers.insert(top, Ok(empty));
             }
         }
-        Ok(old)
+        Ok(())
     }
 
     pub(super) fn add_volume(
@@ -158,12 +155,12 @@ impl StoreShared {
         parent: Option<LayerId>,
         volume: impl FnOnce(LayerId) -> VolumeEntry,
     ) -> Result<(), StoreError> {
-        let mut next = state.manifest.clone();
-        let top = next.add_layer(parent);
-        next.volumes.insert(name.to_owned(), volume(top));
+        let mut change = Change::default();
+        let top = change.add_layer(&state.manifest, parent);
+        change.put_volume(name, volume(top));
         let empty = Frozen::create(&self.layers_dir, top, parent.is_some(), self.options.host_sync)?;
         empty.layer.journal.lock().close_file();
-        self.commit(state, next).inspect_err(|_| remove_files(&self.layers_dir, top))?;
+        self.commit(state, change).inspect_err(|_| remove_files(&self.layers_dir, top))?;
         state.layers.insert(top, Ok(empty));
         Ok(())
     }
@@ -172,12 +169,12 @@ impl StoreShared {
     pub(super) fn commit_and_drop_layers(
         &self,
         mut state: MutexGuard<'_, StoreState>,
-        mut next: Manifest,
+        mut change: Change,
     ) -> Result<(), StoreError> {
-        let gone = next.drop_unreachable();
-        let mut committed = self.commit(&mut state, next.clone());
+        let gone = change.drop_unreachable(&state.manifest);
+        let mut committed = self.commit(&mut state, change.clone());
         if committed.as_ref().is_err_and(StoreError::is_full) && release_spare(&self.dir) {
-            committed = self.commit(&mut state, next);
+            committed = self.commit(&mut state, change);
         }
         committed?;
         state.rounds = 0;
@@ -203,17 +200,17 @@ impl StoreShared {
 impl StoreState {
     pub(super) fn volume(&self, name: &str) -> Result<&VolumeEntry, StoreError> {
         let not_found = || StoreError::NotFound { kind: "volume", name: name.to_owned() };
-        self.manifest.volumes.get(name).ok_or_else(not_found)
+        self.manifest.volumes().get(name).ok_or_else(not_found)
     }
 
     pub(super) fn snapshot(&self, name: &str) -> Result<&SnapshotEntry, StoreError> {
         let not_found = || StoreError::NotFound { kind: "snapshot", name: name.to_owned() };
-        self.manifest.snapshots.get(name).ok_or_else(not_found)
+        self.manifest.snapshots().get(name).ok_or_else(not_found)
     }
 
     pub(super) fn may_create_volume(&self, name: &str) -> Result<(), StoreError> {
         check_name(name)?;
-        if self.manifest.volumes.contains_key(name) {
+        if self.manifest.volumes().contains_key(name) {
             return Err(StoreError::Exists { kind: "volume", name: name.to_owned() });
         }
         Ok(())
@@ -236,6 +233,9 @@ impl StoreState {
     }
 
     pub(super) fn refuse_damaged(&self, top: LayerId) -> Result<(), StoreError> {
+        if !self.any_damage {
+            return Ok(()); // without a look at each layer of a long chain
+        }
         let damage = self.manifest.chain(top).into_iter().find_map(|id| self.layers.get(&id)?.as_ref().err());
         damage.map_or(Ok(()), |damage| Err(damage.clone().into()))
     }

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::change::Change;
 use super::copy_plan::{CopyPlan, SnapshotRequest};
 use super::pending::pending_name;
 use super::registry::VolumeStore;
@@ -41,7 +42,7 @@ impl VolumeStore {
     pub fn take_snapshots(&self, requests: &[SnapshotRequest<'_>]) -> Result<(), StoreError> {
         let inner = self.inner();
         let mut state = inner.state.lock();
-        let mut plan = CopyPlan::new(state.manifest.clone());
+        let mut plan = CopyPlan::default();
         requests.iter().try_for_each(|request| plan.add_snapshot(&state, request))?;
         plan.carry_out(inner, &mut state)
     }
@@ -55,13 +56,13 @@ impl VolumeStore {
         check_name(name)?;
         let inner = self.inner();
         let mut state = inner.state.lock();
-        if state.manifest.snapshots.contains_key(name) {
+        if state.manifest.snapshots().contains_key(name) {
             return Err(StoreError::Exists { kind: "snapshot", name: name.to_owned() });
         }
         let entry = state.snapshot(snapshot)?.clone();
-        let mut next = state.manifest.clone();
-        next.snapshots.insert(name.to_owned(), entry);
-        inner.commit(&mut state, next)
+        let mut change = Change::default();
+        change.put_snapshot(name, entry);
+        inner.commit(&mut state, change)
     }
 
     /// One snapshot. What the others hold is not counted, as [`Self::snapshots`] does.
@@ -97,7 +98,7 @@ impl VolumeStore {
     pub fn names(&self) -> StoreNames {
         let state = self.inner().state.lock();
         let plain = |name: &&String| pending_name(name).is_none();
-        let (volumes, snapshots) = (&state.manifest.volumes, &state.manifest.snapshots);
+        let (volumes, snapshots) = (state.manifest.volumes(), state.manifest.snapshots());
         StoreNames {
             volumes: volumes.keys().filter(plain).cloned().collect(),
             snapshots: snapshots.keys().filter(plain).cloned().collect(),

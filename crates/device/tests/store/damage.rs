@@ -16,6 +16,7 @@ const RECORD: usize = 20;
 fn killed_store() -> (tempfile::TempDir, PathBuf) {
     let (dir, store) = store_with_volume(1 << 20);
     let volume = store.open_volume("v").unwrap();
+    store.settle(); // the log of the manifest is sealed
     for i in 0..5_u8 {
         volume.write_at(&[i + 1; 4096], u64::from(i) * 2 * BLOCK).unwrap();
     }
@@ -228,26 +229,44 @@ fn a_volume_that_was_closed_has_no_record_that_may_be_lost() {
 #[test]
 fn a_flipped_bit_or_a_cut_anywhere_in_the_manifest_is_refused() {
     let (dir, _) = killed_store();
-    let path = dir.path().join("manifest");
-    let good = fs::read(&path).unwrap();
-    let refused = |what: &str| match VolumeStore::open(dir.path(), StoreOptions::default()).unwrap_err() {
-        StoreError::Damaged(d) => assert_eq!(d.file, path, "{what}"),
-        StoreError::Foreign { what: why, .. } => assert!(why.contains("version"), "{what}: {why}"),
-        other => panic!("{what}: {other}"),
-    };
-    for byte in 0..good.len() {
-        let mut bytes = good.clone();
-        bytes[byte] ^= 0x04;
-        fs::write(&path, &bytes).unwrap();
-        refused(&format!("bit in byte {byte}"));
-        fs::write(&path, &good[..byte]).unwrap();
-        refused(&format!("cut at {byte}"));
+    let manifest = ["manifest", "changes.00000001"].map(|name| dir.path().join(name));
+    for path in &manifest {
+        let good = fs::read(path).unwrap();
+        let refused = |what: &str| match VolumeStore::open(dir.path(), StoreOptions::default()).unwrap_err() {
+            StoreError::Damaged(d) => assert_eq!(&d.file, path, "{what}"),
+            StoreError::Foreign { what: why, .. } => assert!(why.contains("version"), "{what}: {why}"),
+            other => panic!("{what}: {other}"),
+        };
+        for byte in 0..good.len() {
+            let mut bytes = good.clone();
+            bytes[byte] ^= 0x04;
+            fs::write(path, &bytes).unwrap();
+            refused(&format!("bit in byte {byte}"));
+            fs::write(path, &good[..byte]).unwrap();
+            refused(&format!("cut at {byte}"));
+        }
+        fs::remove_file(path).unwrap();
+        refused("missing"); // with layers there, a new store must not take their place
+        assert!(!check(dir.path(), None).unwrap().is_clean());
+        fs::write(path, &good).unwrap();
     }
-    fs::remove_file(&path).unwrap();
-    refused("missing"); // with layers there, a new store must not take their place
-    assert!(!check(dir.path(), None).unwrap().is_clean());
-    fs::write(&path, &good).unwrap();
     assert_eq!(contents(dir.path()), [1, 0, 2, 0, 3, 0, 4, 0, 5, 0]);
+}
+
+#[test]
+fn a_change_that_a_kill_left_in_part_is_cut_off_by_the_next_open() {
+    let (dir, _) = killed_store();
+    let log = dir.path().join("changes.00000001");
+    let good = fs::read(&log).unwrap();
+    fs::write(&log, [good.as_slice(), b"0badc0de {\"volumes\":{\"v\":nu"].concat()).unwrap();
+    let report = check(dir.path(), None).unwrap();
+    assert!(
+        report.is_clean() && report.notes.iter().any(|note| note.contains("a torn change")),
+        "{report:?}"
+    );
+    assert_eq!(contents(dir.path()), [1, 0, 2, 0, 3, 0, 4, 0, 5, 0]);
+    assert!(fs::read(&log).unwrap().starts_with(&good));
+    assert!(check(dir.path(), None).unwrap().notes.is_empty());
 }
 
 #[test]

@@ -84,6 +84,7 @@ fn a_store_whose_lock_was_removed_is_changed_by_its_next_process_alone() {
     let files = crate::support::layer_files(temp.path());
     assert_refused(old.create_volume("w", SIZE, Value::Null));
     assert_refused(old.delete_volume("v"));
+    assert_refused(old.set_meta("v", Value::Bool(true)));
     drop(old);
     assert_eq!(crate::support::layer_files(temp.path()), files);
     drop(new);

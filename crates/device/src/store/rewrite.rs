@@ -1,0 +1,60 @@
+//! The manifest written as a whole, so that the log of its changes does not grow for ever.
+//!
+//! Both files are written while changes go on. They wait only while those of the meantime are taken over.
+
+use super::StoreError;
+use super::change_log::ChangeLog;
+use super::manifest_file::{encode, put_in_place, write_new};
+use super::shared::StoreShared;
+
+impl StoreShared {
+    /// Puts the log on the host's disk, and says so in it.
+    pub(super) fn sync_log(&self) -> Result<(), StoreError> {
+        let (file, path, upto) = {
+            let mut state = self.state.lock();
+            state.log_unsynced = false;
+            state.log.to_sync()
+        };
+        let synced = file.sync_data().map_err(StoreError::io("sync", path));
+        let mut state = self.state.lock();
+        match synced {
+            // It is the same log: only this thread replaces it.
+            Ok(()) => state.log.seal(upto),
+            Err(_) => state.log_unsynced = true,
+        }
+        synced
+    }
+
+    /// Writes the manifest as a whole, with an empty log. Until the rename the old manifest and its log hold, after it the
+    /// new ones.
+    pub(super) fn rewrite_manifest(&self) -> Result<(), StoreError> {
+        let (entries, number, upto) = {
+            let state = self.state.lock();
+            (state.manifest.entries().clone(), state.log.number() + 1, state.log.end())
+        };
+        let bytes = encode(&entries, number);
+        drop(entries);
+        let manifest_bytes = u64::try_from(bytes.len()).expect("a length fits into 64 bits");
+        let mut log = ChangeLog::create(&self.dir, number, manifest_bytes)?;
+        write_new(&self.dir, &bytes).inspect_err(|_| log.discard())?;
+        drop(bytes);
+        let durable = self.options.host_sync;
+        let old = {
+            let mut state = self.state.lock();
+            let switched = log.take_over(&state.log, upto, durable).and_then(|()| put_in_place(&self.dir));
+            switched.inspect_err(|_| log.discard())?;
+            log.mark_unnamed();
+            state.log_unsynced = log.is_unsealed();
+            let old = std::mem::replace(&mut state.log, log);
+            if durable {
+                state.log.name()?;
+            }
+            old
+        };
+        if !durable {
+            super::manifest_file::sync_names(&self.dir)?;
+        }
+        old.discard();
+        Ok(())
+    }
+}
