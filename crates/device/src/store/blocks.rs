@@ -7,9 +7,9 @@ use std::io;
 use std::sync::Arc;
 
 use super::cipher::Cipher;
+use super::entries::LayerId;
 use super::files::Files;
 use super::layer::{Frozen, locate_in};
-use super::manifest::LayerId;
 use super::registry::VolumeStore;
 use super::shared::StoreState;
 use super::{BLOCK_BYTES, SNAPSHOT_BLOCK_BYTES, StoreError};

@@ -1,25 +1,7 @@
-//! A change of the manifest: which volumes, snapshots and layers are put or dropped, all at once.
+//! Changes of a manifest, as the operations of the store put them together.
 
-use std::collections::BTreeMap;
-
-use serde::{Deserialize, Serialize};
-
-use super::manifest::{LayerEntry, LayerId, Manifest, SnapshotEntry, VolumeEntry};
-
-/// What is put (the entry) and dropped (`None`). It is also the form in which the log keeps it.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Change {
-    /// The number of the next layer, where layers are new.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) next_layer: Option<u64>,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub(super) layers: BTreeMap<LayerId, Option<LayerEntry>>,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub(super) volumes: BTreeMap<String, Option<VolumeEntry>>,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub(super) snapshots: BTreeMap<String, Option<SnapshotEntry>>,
-}
+use super::entries::{Change, LayerEntry, LayerId, SnapshotEntry, VolumeEntry};
+use super::manifest::Manifest;
 
 impl Change {
     /// The change that puts the only child of `parent` in its place: whatever named `child` names `parent` after it.

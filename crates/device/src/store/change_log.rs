@@ -10,7 +10,7 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::change::Change;
+use super::entries::Change;
 use super::synced::{Synced, notify_synced};
 use super::{Damage, StoreError};
 use crate::dir::{Access, Dir};
@@ -215,11 +215,9 @@ impl ChangeLog {
         self.unnamed = true;
     }
 
-    /// Puts the name of the manifest that names it on the host's disk.
-    pub(super) fn name(&mut self) -> Result<(), StoreError> {
-        super::manifest_file::sync_names(&self.dir)?;
+    /// Notes that its name is on the host's disk.
+    pub(super) fn mark_named(&mut self) {
         self.unnamed = false;
-        Ok(())
     }
 
     /// Lets it write to another file, which is how a test makes the host refuse.

@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::change_log::{ChangeLog, HEADER_BYTES, log_name, scan};
-use super::manifest::{Entries, LayerId, Manifest};
+use super::entries::{Change, Entries, LayerId};
+use super::manifest::Manifest;
 use super::manifest_file::{MANIFEST, NEW_MANIFEST, load};
 use super::synced::{Synced, observe};
 use super::{BLOCK_BYTES, StoreError, StoreOptions, VolumeStore, check};
@@ -200,6 +201,38 @@ fn a_manifest_is_rewritten_once_its_log_is_long_and_a_kill_at_any_step_loses_no_
     }
 }
 
+#[test]
+fn changes_that_are_made_while_the_manifest_is_rewritten_are_taken_over() {
+    for host_sync in [false, true] {
+        let dir = filled();
+        let store = VolumeStore::open(dir.path(), StoreOptions { host_sync }).unwrap();
+        let once = Mutex::new(Some(store.clone()));
+        observe(dir.path(), move |what| {
+            if let Synced::Content(path) = what
+                && path.ends_with(NEW_MANIFEST)
+                && let Some(store) = once.lock().take()
+            {
+                store.snapshot("v", "late", Value::Null).unwrap();
+                store.set_meta("v", json!("late")).unwrap();
+            }
+        });
+        let number = store.inner().state.lock().log.number();
+        while store.inner().state.lock().log.number() == number {
+            store.set_meta("w", json!("x".repeat(2_000))).unwrap();
+        }
+        store.set_meta("w", json!("after")).unwrap();
+        let killed = image(dir.path());
+        drop(store);
+        for dir in [killed.path(), dir.path()] {
+            assert!(check(dir, None).unwrap().is_clean());
+            let store = open(dir);
+            assert_eq!(store.names().snapshots, ["late", "s"]);
+            assert_eq!((store.meta("v").unwrap(), store.meta("w").unwrap()), (json!("late"), json!("after")));
+            assert_eq!(first_byte(&store, "v", 0), 2);
+        }
+    }
+}
+
 /// Changes of all kinds, by a small generator.
 fn change_at_random(store: &VolumeStore, random: &mut u64, step: usize) {
     let mut below = |end: usize| {
@@ -313,7 +346,7 @@ fn log_of(changes: u64) -> (TempDir, Dir, ChangeLog) {
 }
 
 fn append(log: &mut ChangeLog, number: u64) -> Result<(), StoreError> {
-    let change = super::change::Change { next_layer: Some(number), ..Default::default() };
+    let change = Change { next_layer: Some(number), ..Default::default() };
     log.append(&change, false)
 }
 

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::boot::host_restarted;
+use super::entries::LayerId;
 use super::files::{data_name, data_path};
 use super::home::{former_manifests, layers, lock, orphans};
 use super::journal::{Scan, journal_path, scan};
-use super::manifest::{LayerId, Manifest};
+use super::manifest::Manifest;
 use super::manifest_file::{MANIFEST, load};
 use super::maps::SEGMENTS;
 use super::{BLOCK_BYTES, CheckReport, Damage, StoreError};

@@ -3,9 +3,8 @@
 use serde_json::Value;
 
 use super::StoreError;
-use super::change::Change;
+use super::entries::{Change, LayerId, SnapshotEntry, VolumeEntry};
 use super::layer::{Frozen, remove_files};
-use super::manifest::{LayerId, SnapshotEntry, VolumeEntry};
 use super::shared::{StoreShared, StoreState, check_name, now_unix_s};
 
 /// One of the volumes that [`super::VolumeStore::clone_volumes`] makes.

@@ -10,12 +10,11 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::change::Change;
 use super::cipher::{Cipher, PART_BYTES};
+use super::entries::{Change, LayerId};
 use super::files::Files;
 use super::key::{KeyUnavailable, KeyUnwrapper, WrappedKey};
 use super::layer::{Frozen, locate_in};
-use super::manifest::LayerId;
 use super::pending::hidden;
 use super::registry::VolumeStore;
 use super::shared::{check_not_below, now_unix_s};

@@ -5,7 +5,8 @@ use std::io::{Read, Seek, Write};
 
 use super::boot::{BOOT, NEW_BOOT};
 use super::change_log::{ChangeLog, log_name, log_number};
-use super::manifest::{LayerId, Manifest};
+use super::entries::LayerId;
+use super::manifest::Manifest;
 use super::manifest_file::{MANIFEST, NEW_MANIFEST, begin};
 use super::{Damage, StoreError};
 use crate::dir::{Access, Dir, make_file_private};

@@ -6,10 +6,11 @@ use std::path::Path;
 
 use super::boot::host_restarted;
 use super::check::load_layer;
+use super::entries::{LayerId, SnapshotEntry};
 use super::files::allocated_bytes;
 use super::home::layers;
 use super::journal::Scan;
-use super::manifest::{LayerId, Manifest, SnapshotEntry};
+use super::manifest::Manifest;
 use super::manifest_file::{self, Loaded};
 use super::maps::visible_blocks;
 use super::pending::pending_name;

@@ -6,7 +6,8 @@ use std::io::{self, Write};
 use serde::{Deserialize, Serialize};
 
 use super::change_log::{self, ChangeLog, LogScan};
-use super::manifest::{Entries, LayerEntry, LayerId, Manifest, SnapshotEntry, VolumeEntry};
+use super::entries::{Entries, LayerEntry, LayerId, SnapshotEntry, VolumeEntry};
+use super::manifest::Manifest;
 use super::synced::{Synced, notify_synced};
 use super::{Damage, StoreError};
 use crate::dir::{Access, Dir};

@@ -16,6 +16,7 @@ mod clones;
 mod contents;
 mod copy_plan;
 mod encryption;
+mod entries;
 mod error;
 mod files;
 mod header;
@@ -57,7 +58,7 @@ pub use registry::VolumeStore;
 pub use snapshots::StoreNames;
 pub use volume::OpenVolume;
 
-use manifest::LayerId;
+use entries::LayerId;
 
 /// Size of a block, the unit of copy-on-write, bytes.
 pub const BLOCK_BYTES: u64 = 4096;

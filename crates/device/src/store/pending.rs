@@ -10,9 +10,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::change::Change;
+use super::entries::{Change, SnapshotEntry, VolumeEntry};
 use super::layer::{Frozen, remove_files};
-use super::manifest::{SnapshotEntry, VolumeEntry};
 use super::maps::BlockKind;
 use super::registry::VolumeStore;
 use super::shared::{check_name, check_not_below, check_size, now_unix_s};

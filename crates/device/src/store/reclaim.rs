@@ -10,9 +10,8 @@ use std::sync::atomic::Ordering;
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
-use super::change::Change;
+use super::entries::{Change, LayerId};
 use super::layer::{Chain, Frozen, Top};
-use super::manifest::LayerId;
 use super::maps::{BlockKind, Maps};
 use super::shared::{Job, StoreShared, StoreState};
 use super::volume_core::VolumeCore;

@@ -10,15 +10,15 @@ use parking_lot::{Condvar, Mutex};
 use serde_json::Value;
 
 use super::boot::{host_restarted, note_boot};
-use super::change::Change;
 use super::change_log::ChangeLog;
 use super::check::load_layer;
 use super::cipher::Cipher;
+use super::entries::{Change, VolumeEntry};
 use super::home::{
     create, former_manifests, keep_spare, layers, lock, orphans, protect, remove_left, require_own, upgrade,
 };
 use super::layer::{Chain, Frozen, Top};
-use super::manifest::{Manifest, VolumeEntry};
+use super::manifest::Manifest;
 use super::manifest_file::{Loaded, load};
 use super::reclaim::BackgroundWorker;
 use super::shared::{StoreShared, StoreState, check_not_below, check_size, now_unix_s};

@@ -4,7 +4,7 @@
 
 use super::StoreError;
 use super::change_log::ChangeLog;
-use super::manifest_file::{encode, put_in_place, write_new};
+use super::manifest_file::{encode, put_in_place, sync_names, write_new};
 use super::shared::StoreShared;
 
 impl StoreShared {
@@ -47,12 +47,14 @@ impl StoreShared {
             state.log_unsynced = log.is_unsealed();
             let old = std::mem::replace(&mut state.log, log);
             if durable {
-                state.log.name()?;
+                // Before the next change is answered.
+                sync_names(&self.dir)?;
+                state.log.mark_named();
             }
             old
         };
         if !durable {
-            super::manifest_file::sync_names(&self.dir)?;
+            sync_names(&self.dir)?;
         }
         old.discard();
         Ok(())

@@ -7,12 +7,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
-use super::change::Change;
 use super::change_log::ChangeLog;
+use super::entries::{Change, LayerId, SnapshotEntry, VolumeEntry};
 use super::home::{Lock, keep_spare, release_spare};
 use super::key::KeyUnwrapper;
 use super::layer::{Chain, Frozen, remove_files};
-use super::manifest::{LayerId, Manifest, SnapshotEntry, VolumeEntry};
+use super::manifest::Manifest;
 use super::manifest_file::sync_dir;
 use super::volume_core::VolumeCore;
 use super::{BLOCK_BYTES, Damage, MAX_VOLUME_BYTES, StoreError, StoreOptions};

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::change::Change;
 use super::copy_plan::{CopyPlan, SnapshotRequest};
+use super::entries::Change;
 use super::pending::pending_name;
 use super::registry::VolumeStore;
 use super::shared::check_name;

@@ -3,8 +3,8 @@
 use parking_lot::MutexGuard;
 
 use super::Damage;
+use super::entries::LayerId;
 use super::layer::Frozen;
-use super::manifest::LayerId;
 use super::maps::visible_blocks;
 use super::shared::StoreState;
 

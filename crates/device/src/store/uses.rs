@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::manifest::LayerId;
+use super::entries::LayerId;
 
 /// What names one layer.
 #[derive(Debug, Clone, Default, PartialEq)]
