@@ -98,12 +98,15 @@ impl LiveControl {
 
     /// The volume that an earlier request with the same token has created, by its name.
     fn created_by(&self, creation: &Creation) -> Result<Option<String>, ControlError> {
-        for info in self.host.store().volumes() {
-            let earlier = VolumeRecord::read(&info.meta).ok().and_then(|record| record.creation);
+        let store = self.host.store();
+        // Names and metadata alone: what volumes take is not to be counted for each creation.
+        for volume in store.names().volumes {
+            let Ok(meta) = store.meta(&volume) else { continue };
+            let earlier = VolumeRecord::read(&meta).ok().and_then(|record| record.creation);
             match earlier {
-                Some(earlier) if earlier == *creation => return Ok(Some(info.name)),
+                Some(earlier) if earlier == *creation => return Ok(Some(volume)),
                 Some(earlier) if earlier.token == creation.token => {
-                    return Err(ControlError::TokenUsed { volume: info.name });
+                    return Err(ControlError::TokenUsed { volume });
                 }
                 _ => {}
             }
