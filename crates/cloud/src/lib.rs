@@ -5,6 +5,7 @@
 //! bytes. A service knows nothing of HTTP, of signatures or of protocols.
 #![forbid(unsafe_code)]
 
+mod context;
 pub mod ebs;
 pub mod ec2;
 pub mod front;
@@ -23,4 +24,4 @@ pub mod users;
 pub mod wire;
 
 pub use records::RecordsError;
-pub use service::{Access, Answer, ApiError, Authorizer, Call, Caller, Service};
+pub use service::{Access, Answer, ApiError, Authorizer, Call, Caller, Judgement, OwnPolicy, Service};

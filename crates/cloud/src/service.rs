@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+use crate::context::Context;
+
 /// A service of AWS, such as EC2.
 pub trait Service: std::fmt::Debug + Send + Sync {
     /// Its name in a signature's scope: `ec2`, `ebs`, `monitoring`, `kms`, `sts`.
@@ -73,6 +75,37 @@ pub trait Authorizer: std::fmt::Debug + Send + Sync {
     /// # Errors
     /// The service's error of a denied call.
     fn authorize(&self, caller: &Caller, access: &Access) -> Result<(), ApiError>;
+
+    /// What the caller's policies say to an access, for a service whose resources have policies, too.
+    fn judge(&self, caller: &Caller, access: &Access) -> Judgement {
+        let says = match self.authorize(caller, access) {
+            Ok(()) => OwnPolicy::Allows,
+            Err(error) => OwnPolicy::Denies(error),
+        };
+        Judgement { says, context: access.keys() }
+    }
+}
+
+/// What a caller's own policies say to an access.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judgement {
+    /// What they say.
+    pub says: OwnPolicy,
+    /// The condition keys of the call.
+    pub context: Context,
+}
+
+/// What a caller's own policies say.
+#[derive(Debug, Clone, PartialEq)]
+pub enum OwnPolicy {
+    /// Nothing is asked for: authorization is off.
+    Unchecked,
+    /// A statement allows the access, or there is no policy.
+    Allows,
+    /// No statement allows it; with the error of a denied call.
+    Silent(ApiError),
+    /// A statement denies it; with the error of a denied call.
+    Denies(ApiError),
 }
 
 /// An action on a resource, as policies name them.
@@ -84,6 +117,16 @@ pub struct Access {
     pub resource: String,
     /// Values of condition keys, such as `ec2:VolumeType` or `aws:ResourceTag/Name`.
     pub context: BTreeMap<String, Vec<String>>,
+}
+
+impl Access {
+    /// Its condition keys, without those of the request.
+    #[must_use]
+    pub fn keys(&self) -> Context {
+        let mut keys = Context::default();
+        self.context.iter().for_each(|(key, values)| keys.set(key, values.iter().cloned()));
+        keys
+    }
 }
 
 /// The answer to a call.

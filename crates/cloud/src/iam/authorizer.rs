@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use serde_json::{Map, Value, json};
 
 use super::{Context, Decision, Policy, Sealer};
-use crate::service::{Access, ApiError, Authorizer, Caller};
+use crate::service::{Access, ApiError, Authorizer, Caller, Judgement, OwnPolicy};
 
 /// Allows everything.
 #[derive(Debug)]
@@ -14,6 +14,10 @@ pub struct Unrestricted;
 impl Authorizer for Unrestricted {
     fn authorize(&self, _: &Caller, _: &Access) -> Result<(), ApiError> {
         Ok(())
+    }
+
+    fn judge(&self, _: &Caller, access: &Access) -> Judgement {
+        Judgement { says: OwnPolicy::Unchecked, context: access.keys() }
     }
 }
 
@@ -47,21 +51,31 @@ pub struct PolicyAuthorizer<'a> {
 
 impl Authorizer for PolicyAuthorizer<'_> {
     fn authorize(&self, caller: &Caller, access: &Access) -> Result<(), ApiError> {
-        let Some(policy) = self.policy else { return Ok(()) };
+        match self.judge(caller, access).says {
+            OwnPolicy::Unchecked | OwnPolicy::Allows => Ok(()),
+            OwnPolicy::Silent(error) | OwnPolicy::Denies(error) => Err(error),
+        }
+    }
+
+    fn judge(&self, caller: &Caller, access: &Access) -> Judgement {
         let context = self.context(caller, access);
+        let Some(policy) = self.policy else { return Judgement { says: OwnPolicy::Allows, context } };
         let decision = policy.decide(&access.action, &access.resource, &context);
         if decision.is_allowed {
             tracing::debug!(action = %access.action, resource = %access.resource, user = %caller.arn, "allowed");
-            return Ok(());
+            return Judgement { says: OwnPolicy::Allows, context };
         }
         tracing::info!(
             action = %access.action,
             resource = %access.resource,
             user = %caller.arn,
             explicit = decision.is_explicit_deny,
-            "denied"
+            "no policy of the user allows it"
         );
-        Err(self.denied(caller, access, &decision, &context))
+        let error = self.denied(caller, access, &decision, &context);
+        let says =
+            if decision.is_explicit_deny { OwnPolicy::Denies(error) } else { OwnPolicy::Silent(error) };
+        Judgement { says, context }
     }
 }
 

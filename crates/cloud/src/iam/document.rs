@@ -16,8 +16,14 @@ pub struct PolicyError {
     why: String,
 }
 
+impl PolicyError {
+    pub(super) fn at(place: impl Into<String>, why: impl Into<String>) -> Self {
+        Self { place: place.into(), why: why.into() }
+    }
+}
+
 fn wrong<T>(place: impl Into<String>, why: impl Into<String>) -> Result<T, PolicyError> {
-    Err(PolicyError { place: place.into(), why: why.into() })
+    Err(PolicyError::at(place, why))
 }
 
 /// The longest policy that is read: more than IAM stores.

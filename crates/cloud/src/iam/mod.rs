@@ -1,4 +1,5 @@
-//! Identity-based policies of IAM: which actions a user may do, on which resources, under which conditions.
+//! Policies of IAM: which actions a user may do, on which resources, under which conditions. Those of users say it for one
+//! user; those of resources ([`ResourcePolicy`]) name whom they are for.
 //!
 //! Sources: "IAM JSON policy elements reference" and "Policy evaluation logic", IAM User Guide. A deny of any statement
 //! wins; else one statement must allow; else it is denied.
@@ -7,15 +8,17 @@ mod authorizer;
 mod condition;
 mod document;
 mod pattern;
+mod resource;
 mod seal;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
-
 pub use authorizer::{Environment, PolicyAuthorizer, Unrestricted};
 pub use document::PolicyError;
+pub use resource::{ResourcePolicy, Verdict};
 pub use seal::Sealer;
+
+pub use crate::context::Context;
 
 use condition::Condition;
 use pattern::{Pattern, Patterns};
@@ -34,29 +37,6 @@ struct Statement {
     actions: Patterns,
     resources: Patterns,
     conditions: Vec<Condition>,
-}
-
-/// Values of condition keys. The names of the keys are in lower case.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Context(BTreeMap<String, Vec<String>>);
-
-impl Context {
-    /// Sets the values of a key.
-    pub fn set(&mut self, key: &str, values: impl IntoIterator<Item = String>) {
-        self.0.insert(key.to_lowercase(), values.into_iter().collect());
-    }
-
-    fn get(&self, key: &str) -> Option<&[String]> {
-        self.0.get(&key.to_lowercase()).map(Vec::as_slice)
-    }
-
-    /// The one value of a key, for a policy's variable.
-    fn one(&self, key: &str) -> Option<&str> {
-        match self.get(key) {
-            Some([value]) => Some(value),
-            _ => None,
-        }
-    }
 }
 
 /// What policies say to an action on a resource.

@@ -47,7 +47,7 @@ fn target<'a>(ask: &Ask<'_>, state: &'a State) -> Result<&'a Key, ApiError> {
         return Err(refuse::validation("Aliases must refer to keys. Not aliases"));
     }
     let key = state.key(ask, id)?;
-    demand(ask, key)?;
+    demand(ask, state, key)?;
     refuse_managed(ask, key)?;
     if matches!(key.state, KeyState::PendingDeletion { .. }) {
         return Err(refuse::wrong_state(key));
@@ -93,7 +93,7 @@ impl Kms {
         let arn = arn(ask, name);
         let alias = state.aliases().get(&arn).ok_or_else(|| refuse::alias_not_found(&arn))?;
         if let Some(key) = state.keys().get(&alias.key) {
-            demand(ask, key)?;
+            demand(ask, &state, key)?;
         }
         state.commit(vec![Change::DropAlias(arn)])?;
         Ok(Map::new())

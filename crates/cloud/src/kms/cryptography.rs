@@ -38,7 +38,7 @@ pub(super) fn check_state(key: &Key) -> Result<(), ApiError> {
 /// A key that the caller may encrypt with.
 fn usable<'a>(ask: &Ask<'_>, state: &'a State, member: &str, action: &str) -> Result<&'a Key, ApiError> {
     let key = state.key(ask, ask.input.required(member)?)?;
-    demand_action(ask, action, key)?;
+    demand_action(ask, state, action, key)?;
     refuse_managed(ask, key)?;
     check_state(key)?;
     Ok(key)
@@ -58,7 +58,7 @@ fn maker<'a>(
         let message = "The key ID in the request does not identify a CMK that can perform this operation.";
         return Err(ApiError::client("IncorrectKeyException", message));
     }
-    demand_action(ask, action, key)?;
+    demand_action(ask, state, action, key)?;
     refuse_managed(ask, key)?;
     check_state(key)?;
     Ok(key)
@@ -159,7 +159,7 @@ impl Kms {
         };
         let state = self.state.lock();
         let key = state.key(ask, ask.input.required("KeyId")?)?;
-        demand(ask, key)?;
+        demand(ask, &state, key)?;
         refuse_managed(ask, key)?;
         check_state(key)?;
         ask.end_dry_run()?;

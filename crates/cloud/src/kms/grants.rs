@@ -1,4 +1,4 @@
-//! Grants of keys. They are kept and listed; they allow nothing that a policy does not.
+//! Grants of keys: they allow a principal some operations, besides the policies.
 
 use std::collections::BTreeSet;
 
@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 use super::cryptography::check_state;
 use super::db::Change;
 use super::input::seconds;
-use super::policies::{demand, demand_any, refuse_managed};
-use super::records::Grant;
+use super::policies::{Permit, demand, demand_any, demand_with, refuse_managed};
+use super::records::{Grant, Key};
 use super::state::State;
 use super::{Ask, Kms, refuse};
 use crate::ApiError;
@@ -30,7 +30,7 @@ const GRANTS: usize = 50_000;
 
 fn row(state: &State, grant: &Grant) -> Value {
     let mut row = json!({
-        "KeyId": state.keys().get(&grant.key).map(super::records::Key::arn),
+        "KeyId": state.keys().get(&grant.key).map(Key::arn),
         "GrantId": grant.id,
         "GranteePrincipal": grant.grantee,
         "Operations": grant.operations,
@@ -62,6 +62,18 @@ fn operations(ask: &Ask<'_>) -> Result<Vec<String>, ApiError> {
     Ok(given.into_iter().map(str::to_owned).collect())
 }
 
+/// Refuses what a caller's own grant does not have: operations of others, or fewer constraints.
+fn may_pass_on(
+    ask: &Ask<'_>,
+    key: &Key,
+    own: &Grant,
+    (operations, constraints): (&[String], Option<&Value>),
+) -> Result<(), ApiError> {
+    let fits = operations.iter().all(|operation| own.operations.contains(operation))
+        && (own.constraints.is_none() || own.constraints.as_ref() == constraints);
+    if fits { Ok(()) } else { Err(refuse::beyond_grant(ask, key)) }
+}
+
 fn not_found(id: &str) -> ApiError {
     ApiError::client("NotFoundException", format!("Grant ID {id} not found"))
 }
@@ -72,7 +84,10 @@ impl Kms {
         let operations = operations(ask)?;
         let mut state = self.state.lock();
         let key = state.key(ask, ask.input.required("KeyId")?)?.clone();
-        demand(ask, &key)?;
+        let constraints = ask.input.0.get("Constraints").cloned();
+        if let Permit::Grant(own) = demand(ask, &state, &key)? {
+            may_pass_on(ask, &key, own, (&operations, constraints.as_ref()))?;
+        }
         refuse_managed(ask, &key)?;
         check_state(&key)?;
         ask.end_dry_run()?;
@@ -91,7 +106,7 @@ impl Kms {
             retiring: ask.input.text("RetiringPrincipal").map(str::to_owned),
             operations,
             name: ask.input.text("Name").map(str::to_owned),
-            constraints: ask.input.0.get("Constraints").cloned(),
+            constraints,
             issuer: format!("arn:aws:iam::{}:root", ask.account()),
             created_ms: ask.now(),
         };
@@ -131,7 +146,7 @@ impl Kms {
     pub(super) fn list_grants(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {
         let state = self.state.lock();
         let key = state.key(ask, ask.input.required("KeyId")?)?;
-        demand(ask, key)?;
+        demand(ask, &state, key)?;
         let (id, grantee) = (ask.input.text("GrantId"), ask.input.text("GranteePrincipal"));
         let grants = state.grants().values().filter(|grant| {
             grant.key == key.id
@@ -153,7 +168,7 @@ impl Kms {
         let id = ask.input.required("GrantId")?;
         let mut state = self.state.lock();
         let key = state.key(ask, ask.input.required("KeyId")?)?;
-        demand(ask, key)?;
+        demand(ask, &state, key)?;
         state.grants().get(id).filter(|grant| grant.key == key.id).ok_or_else(|| not_found(id))?;
         ask.end_dry_run()?;
         state.commit(vec![Change::DropGrant(id.to_owned())])?;
@@ -172,7 +187,10 @@ impl Kms {
             (None, None) => return Err(refuse::missing("GrantToken")),
         };
         let key = state.keys().get(&grant.key).ok_or_else(|| not_found(&grant.id))?;
-        demand(ask, key)?;
+        let arn = ask.call.caller.arn.as_str();
+        let is_its = grant.retiring.as_deref() == Some(arn)
+            || (grant.grantee == arn && grant.operations.iter().any(|operation| operation == "RetireGrant"));
+        demand_with(ask, "RetireGrant", key, is_its.then_some(&grant))?;
         ask.end_dry_run()?;
         state.commit(vec![Change::DropGrant(grant.id)])?;
         Ok(Map::new())

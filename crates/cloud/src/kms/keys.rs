@@ -84,16 +84,14 @@ impl Kms {
     pub(super) fn create_key(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {
         demand_any(ask)?;
         refuse_unbuilt(ask)?;
-        let policy = match ask.input.text("Policy") {
-            Some(policy) => checked(policy)?,
-            None => default_policy(ask.account()),
-        };
-        let key = Key {
-            policy,
+        let mut key = Key {
             tags: tags::of(ask)?,
             description: description(ask)?,
             ..self.new_key(ask.account(), ask.region(), ask.now())?
         };
+        if let Some(policy) = ask.input.text("Policy") {
+            key.policy = checked(ask, &key, policy)?;
+        }
         let mut state = self.state.lock();
         let own = |key: &&Key| key.owner == ask.account() && key.region == ask.region();
         if state.keys().values().filter(own).count() >= KEYS {
@@ -128,7 +126,7 @@ impl Kms {
         self.make_managed(ask.call, name)?;
         let state = self.state.lock();
         let key = state.key(ask, name)?;
-        demand(ask, key)?;
+        demand(ask, &state, key)?;
         Ok(described(key))
     }
 
@@ -149,7 +147,7 @@ impl Kms {
     ) -> Result<Key, ApiError> {
         let mut state = self.state.lock();
         let key = state.key(ask, ask.input.required("KeyId")?)?.clone();
-        demand(ask, &key)?;
+        demand(ask, &state, &key)?;
         refuse_managed(ask, &key)?;
         let key = Key { state: change(&key)?, ..key };
         state.commit(vec![Change::Key(Box::new(key.clone()))])?;
@@ -202,7 +200,7 @@ impl Kms {
     pub(super) fn update_key_description(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {
         let mut state = self.state.lock();
         let key = state.key(ask, ask.input.required("KeyId")?)?.clone();
-        demand(ask, &key)?;
+        demand(ask, &state, &key)?;
         refuse_managed(ask, &key)?;
         if matches!(key.state, KeyState::PendingDeletion { .. }) {
             return Err(refuse::wrong_state(&key));
@@ -214,7 +212,7 @@ impl Kms {
     pub(super) fn get_key_rotation_status(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {
         let state = self.state.lock();
         let key = state.key(ask, ask.input.required("KeyId")?)?;
-        demand(ask, key)?;
+        demand(ask, &state, key)?;
         Ok(Map::from_iter([
             ("KeyId".to_owned(), key.arn().into()),
             ("KeyRotationEnabled".to_owned(), false.into()),

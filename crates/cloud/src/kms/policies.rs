@@ -1,30 +1,65 @@
-//! Who may use a key: the caller's own policy, and for other accounts the key's.
+//! Who may use a key: the key's policy, the caller's own, and grants.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
 use super::db::Change;
-use super::records::Key;
+use super::records::{Grant, Key};
+use super::state::State;
 use super::{Ask, Kms, refuse};
-use crate::iam::Policy;
-use crate::{Access, ApiError};
+use crate::iam::{ResourcePolicy, Verdict};
+use crate::{Access, ApiError, Call, Judgement, OwnPolicy};
 
 /// Most bytes of a key's policy.
 const POLICY_BYTES: usize = 32 << 10;
 /// The only policy of a key.
 const DEFAULT: &str = "default";
 
-/// What a call demands of a key: the caller's policy decides, and of another account's key its own policy does, too.
-pub(super) fn demand(ask: &Ask<'_>, key: &Key) -> Result<(), ApiError> {
-    demand_action(ask, ask.call.action, key)
+/// By what a caller may use a key.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Permit<'a> {
+    /// Policies allow it.
+    Policies,
+    /// A grant does.
+    Grant(&'a Grant),
+}
+
+/// Why a caller may not use a key.
+#[derive(Debug)]
+pub(super) enum Refusal {
+    /// The policy of the key denies it.
+    DeniedByKey,
+    /// The policy of the key does not allow it.
+    NotAllowedByKey,
+    /// The caller's own policy does not allow it.
+    ByOwn(ApiError),
+}
+
+/// What a call demands of a key: its policy, the caller's own and grants decide together.
+pub(super) fn demand<'a>(ask: &Ask<'_>, state: &'a State, key: &Key) -> Result<Permit<'a>, ApiError> {
+    demand_action(ask, state, ask.call.action, key)
 }
 
 /// The same of another action than the call's.
-pub(super) fn demand_action(ask: &Ask<'_>, action: &str, key: &Key) -> Result<(), ApiError> {
-    if !is_open_to(key, ask.account()) {
-        return Err(refuse::denied(ask, key));
-    }
+pub(super) fn demand_action<'a>(
+    ask: &Ask<'_>,
+    state: &'a State,
+    action: &str,
+    key: &Key,
+) -> Result<Permit<'a>, ApiError> {
+    let encryption = ask.input.context("EncryptionContext");
+    let grant = state.grant_for(&ask.call.caller.arn, key, action, &encryption);
+    demand_with(ask, action, key, grant)
+}
+
+/// The same with a grant that allows it, if there is one.
+pub(super) fn demand_with<'a>(
+    ask: &Ask<'_>,
+    action: &str,
+    key: &Key,
+    grant: Option<&'a Grant>,
+) -> Result<Permit<'a>, ApiError> {
     let mut context = tags_of(key);
     context.insert("kms:CallerAccount".to_owned(), vec![ask.account().to_owned()]);
     for (name, value) in ask.input.context("EncryptionContext") {
@@ -33,7 +68,49 @@ pub(super) fn demand_action(ask: &Ask<'_>, action: &str, key: &Key) -> Result<()
     if let Some(alias) = ask.input.text("KeyId").filter(|text| text.starts_with("alias/")) {
         context.insert("kms:RequestAlias".to_owned(), vec![alias.to_owned()]);
     }
-    ask.call.authorize(&Access { action: format!("kms:{action}").into(), resource: key.arn(), context })
+    let access = Access { action: format!("kms:{action}").into(), resource: key.arn(), context };
+    permit(ask.call, key, &access, grant).map_err(|refusal| match refusal {
+        Refusal::DeniedByKey => refuse::denied_explicitly(ask, key),
+        Refusal::NotAllowedByKey => refuse::denied(ask, key),
+        Refusal::ByOwn(error) => error,
+    })
+}
+
+/// Whether a call may use a key, by the evaluation logic of KMS (developer guide, `control-access` and "Determining access"):
+/// a deny wins; in the key's account the key's policy or a grant is enough where it names the caller; else the caller's own
+/// policy must allow it, too.
+pub(super) fn permit<'a>(
+    call: &Call<'_>,
+    key: &Key,
+    access: &Access,
+    grant: Option<&'a Grant>,
+) -> Result<Permit<'a>, Refusal> {
+    let Judgement { says, context } = call.authorizer.judge(call.caller, access);
+    if says == OwnPolicy::Unchecked {
+        return Ok(Permit::Policies);
+    }
+    // What is stored was read before.
+    let verdict = ResourcePolicy::parse(&key.policy).map_or(Verdict::Silent, |policy| {
+        policy.decide(call.caller, &access.action, &access.resource, &context)
+    });
+    if verdict == Verdict::Denies {
+        return Err(Refusal::DeniedByKey);
+    }
+    if let OwnPolicy::Denies(error) = says {
+        return Err(Refusal::ByOwn(error));
+    }
+    let is_own = call.caller.account == key.owner;
+    let permit = match (verdict, grant) {
+        (Verdict::Allows, _) if is_own => return Ok(Permit::Policies),
+        (_, Some(grant)) if is_own => return Ok(Permit::Grant(grant)),
+        (Verdict::Allows | Verdict::Delegates, _) => Permit::Policies,
+        (_, Some(grant)) => Permit::Grant(grant),
+        _ => return Err(Refusal::NotAllowedByKey),
+    };
+    match says {
+        OwnPolicy::Silent(error) => Err(Refusal::ByOwn(error)),
+        _ => Ok(permit),
+    }
 }
 
 pub(super) fn tags_of(key: &Key) -> BTreeMap<String, Vec<String>> {
@@ -49,32 +126,6 @@ pub(super) fn demand_any(ask: &Ask<'_>) -> Result<(), ApiError> {
 /// A key that AWS manages serves its service alone, and nobody changes it.
 pub(super) fn refuse_managed(ask: &Ask<'_>, key: &Key) -> Result<(), ApiError> {
     if key.is_managed { Err(refuse::denied(ask, key)) } else { Ok(()) }
-}
-
-/// Whether a key's policy lets an account in: its owner, or one that an Allow names. Actions and conditions of the policy
-/// are not looked at.
-pub(super) fn is_open_to(key: &Key, account: &str) -> bool {
-    if key.owner == account {
-        return true;
-    }
-    let policy: Value = serde_json::from_str(&key.policy).unwrap_or_default();
-    let statements = match &policy["Statement"] {
-        Value::Array(all) => all.clone(),
-        one => vec![one.clone()],
-    };
-    let names = |principal: &Value| match principal.as_str() {
-        Some("*") => true,
-        Some(text) => text == account || text.starts_with(&format!("arn:aws:iam::{account}:")),
-        None => false,
-    };
-    statements.iter().filter(|one| one["Effect"] == "Allow").any(|one| match &one["Principal"] {
-        Value::Object(kinds) => match kinds.get("AWS") {
-            Some(Value::Array(all)) => all.iter().any(names),
-            Some(one) => names(one),
-            None => false,
-        },
-        principal => names(principal),
-    })
 }
 
 /// The policy of a key whose creator gives none: its account decides by its own policies.
@@ -93,30 +144,22 @@ pub(super) fn default_policy(account: &str) -> String {
     .to_string()
 }
 
-/// A policy that a caller gives, if it can be read.
-pub(super) fn checked(policy: &str) -> Result<String, ApiError> {
+/// A policy that a caller gives for a key, if it can be read and lets the caller change it again.
+pub(super) fn checked(ask: &Ask<'_>, key: &Key, policy: &str) -> Result<String, ApiError> {
     let malformed = |why: String| ApiError::client("MalformedPolicyDocumentException", why);
     if policy.len() > POLICY_BYTES {
         let why = format!("The policy has {} bytes; it has at most {POLICY_BYTES}.", policy.len());
         return Err(ApiError::client("LimitExceededException", why));
     }
-    let Ok(Value::Object(mut document)) = serde_json::from_str(policy) else {
+    if !matches!(serde_json::from_str(policy), Ok(Value::Object(_))) {
         return Err(malformed("The policy is no JSON object.".to_owned()));
-    };
-    // All elements but the principals are those of an identity-based policy.
-    let statements = match document.get_mut("Statement") {
-        Some(Value::Array(all)) => all.iter_mut().collect(),
-        Some(one) => vec![one],
-        None => Vec::new(),
-    };
-    for statement in statements {
-        let has_principal =
-            statement.as_object_mut().is_some_and(|fields| fields.remove("Principal").is_some());
-        if !has_principal {
-            return Err(malformed("A statement has no Principal.".to_owned()));
-        }
     }
-    Policy::parse(&Value::Object(document).to_string()).map_err(|error| malformed(error.to_string()))?;
+    ResourcePolicy::parse(policy).map_err(|error| malformed(error.to_string()))?;
+    if ask.input.flag("BypassPolicyLockoutSafetyCheck") != Some(true) {
+        let new = Key { policy: policy.to_owned(), ..key.clone() };
+        let why = "The new key policy will not allow you to update the key policy in the future.";
+        demand_with(ask, "PutKeyPolicy", &new, None).map_err(|_| malformed(why.to_owned()))?;
+    }
     Ok(policy.to_owned())
 }
 
@@ -131,7 +174,7 @@ impl Kms {
     pub(super) fn get_key_policy(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {
         let state = self.state.lock();
         let key = state.key(ask, ask.input.required("KeyId")?)?;
-        demand(ask, key)?;
+        demand(ask, &state, key)?;
         of_name(ask)?;
         Ok(Map::from_iter([
             ("Policy".to_owned(), key.policy.clone().into()),
@@ -142,17 +185,17 @@ impl Kms {
     pub(super) fn put_key_policy(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {
         let mut state = self.state.lock();
         let key = state.key(ask, ask.input.required("KeyId")?)?.clone();
-        demand(ask, &key)?;
+        demand(ask, &state, &key)?;
         refuse_managed(ask, &key)?;
         of_name(ask)?;
-        let policy = checked(ask.input.required("Policy")?)?;
+        let policy = checked(ask, &key, ask.input.required("Policy")?)?;
         state.commit(vec![Change::Key(Box::new(Key { policy, ..key }))])?;
         Ok(Map::new())
     }
 
     pub(super) fn list_key_policies(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {
         let state = self.state.lock();
-        demand(ask, state.key(ask, ask.input.required("KeyId")?)?)?;
+        demand(ask, &state, state.key(ask, ask.input.required("KeyId")?)?)?;
         ask.input.page("PolicyNames", (100, 1_000), std::iter::once((DEFAULT, DEFAULT.into())))
     }
 }

@@ -99,3 +99,24 @@ pub(super) struct Grant {
     pub(super) issuer: String,
     pub(super) created_ms: u64,
 }
+
+impl Grant {
+    /// Whether it allows an action with an encryption context. Constraints are those of cryptographic actions (KMS API
+    /// reference, `GrantConstraints`).
+    pub(super) fn allows(&self, action: &str, encryption: &BTreeMap<String, String>) -> bool {
+        let is_cryptographic = !["CreateGrant", "DescribeKey", "RetireGrant"].contains(&action);
+        self.operations.iter().any(|operation| operation == action)
+            && (!is_cryptographic || self.fits(encryption))
+    }
+
+    fn fits(&self, encryption: &BTreeMap<String, String>) -> bool {
+        let pairs = |name: &str| self.constraints.as_ref()?.get(name)?.as_object();
+        let has = |(name, value): (&String, &serde_json::Value)| {
+            encryption.get(name).map(String::as_str) == value.as_str()
+        };
+        let subset = pairs("EncryptionContextSubset").is_none_or(|all| all.iter().all(has));
+        let equals = pairs("EncryptionContextEquals")
+            .is_none_or(|all| all.len() == encryption.len() && all.iter().all(has));
+        subset && equals
+    }
+}

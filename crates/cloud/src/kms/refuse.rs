@@ -73,6 +73,28 @@ pub(super) fn denied(ask: &Ask<'_>, key: &Key) -> ApiError {
     ApiError::client("AccessDeniedException", message)
 }
 
+/// A call that a key's own policy denies.
+pub(super) fn denied_explicitly(ask: &Ask<'_>, key: &Key) -> ApiError {
+    let message = format!(
+        "User: {} is not authorized to perform: kms:{} on resource: {} with an explicit deny in a resource-based policy",
+        ask.call.caller.arn,
+        ask.call.action,
+        key.arn()
+    );
+    ApiError::client("AccessDeniedException", message)
+}
+
+/// A call that a grant does not allow to pass on.
+pub(super) fn beyond_grant(ask: &Ask<'_>, key: &Key) -> ApiError {
+    let message = format!(
+        "User: {} is not authorized to perform: kms:CreateGrant on resource: {} because no grant of theirs has all of the \
+         operations and constraints",
+        ask.call.caller.arn,
+        key.arn()
+    );
+    ApiError::client("AccessDeniedException", message)
+}
+
 /// A ciphertext that does not decrypt. AWS says no more.
 pub(super) fn invalid_ciphertext() -> ApiError {
     ApiError::client("InvalidCiphertextException", "")

@@ -71,6 +71,18 @@ impl State {
         &self.grants
     }
 
+    /// A grant by which a principal may do an action with a key, if there is one.
+    pub(super) fn grant_for(
+        &self,
+        principal: &str,
+        key: &Key,
+        action: &str,
+        encryption: &BTreeMap<String, String>,
+    ) -> Option<&Grant> {
+        let of_key = self.grants.values().filter(|grant| grant.key == key.id && grant.grantee == principal);
+        of_key.into_iter().find(|grant| grant.allows(action, encryption))
+    }
+
     /// The key of a name, as an account sees it in a Region: its own, or another account's by its ARN.
     pub(super) fn named(&self, account: &str, region: &str, name: Name<'_>) -> Option<&Key> {
         let of_alias = |region: &str, account: &str, name: &str| {

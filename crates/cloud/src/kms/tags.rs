@@ -71,7 +71,7 @@ impl Kms {
     ) -> Result<Map<String, Value>, ApiError> {
         let mut state = self.state.lock();
         let mut key = state.key(ask, ask.input.required("KeyId")?)?.clone();
-        demand(ask, &key)?;
+        demand(ask, &state, &key)?;
         refuse_managed(ask, &key)?;
         change(&mut key.tags);
         let tags = at_most(key.tags.clone())?;
@@ -82,7 +82,7 @@ impl Kms {
     pub(super) fn list_resource_tags(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {
         let state = self.state.lock();
         let key = state.key(ask, ask.input.required("KeyId")?)?;
-        demand(ask, key)?;
+        demand(ask, &state, key)?;
         let row = |(name, value): (&String, &String)| json!({"TagKey": name, "TagValue": value});
         ask.input.page("Tags", (50, 50), key.tags.iter().map(|tag| (tag.0.as_str(), row(tag))))
     }

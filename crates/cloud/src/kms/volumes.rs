@@ -8,8 +8,9 @@ use ebbtide_control::{DATA_KEY_BYTES, DataKey, KeyUnavailable, KeyUnwrapper, Wra
 
 use super::db::Change;
 use super::names::Name;
-use super::policies::{is_open_to, tags_of};
+use super::policies::{permit, tags_of};
 use super::records::{Alias, Key};
+use super::state::State;
 use super::{Kms, refuse, vault};
 use crate::{Access, ApiError, Call};
 
@@ -21,7 +22,7 @@ const BOUND_TO: &str = "aws:ebs:id";
 
 /// The rights that a caller needs to have a volume encrypted with a key of its own (EBS user guide,
 /// `ebs-encryption-requirements`).
-const RIGHTS: [&str; 3] = ["kms:DescribeKey", "kms:GenerateDataKeyWithoutPlaintext", "kms:CreateGrant"];
+const RIGHTS: [&str; 3] = ["DescribeKey", "GenerateDataKeyWithoutPlaintext", "CreateGrant"];
 
 /// A key that a volume can have.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,7 +61,7 @@ impl Kms {
         let state = self.state.lock();
         let account = call.caller.account.as_str();
         let key = state.named(account, call.region, name).ok_or(KeyProblem::NotFound)?;
-        demand(call, key)?;
+        demand(call, &state, key)?;
         match key.obstacle() {
             Some(cause) => Err(KeyProblem::NotUsable(cause)),
             None => Ok(VolumeKey { arn: key.arn(), is_managed: key.is_managed }),
@@ -126,10 +127,7 @@ impl Kms {
 }
 
 /// The key that AWS manages is open to all of its account through EC2.
-fn demand(call: &Call<'_>, key: &Key) -> Result<(), KeyProblem> {
-    if !is_open_to(key, &call.caller.account) {
-        return Err(KeyProblem::Denied);
-    }
+fn demand(call: &Call<'_>, state: &State, key: &Key) -> Result<(), KeyProblem> {
     if key.is_managed {
         return if key.owner == call.caller.account { Ok(()) } else { Err(KeyProblem::Denied) };
     }
@@ -139,8 +137,9 @@ fn demand(call: &Call<'_>, key: &Key) -> Result<(), KeyProblem> {
         set("kms:CallerAccount", call.caller.account.clone());
         set("kms:ViaService", format!("ec2.{}.amazonaws.com", call.region));
         set("kms:GrantIsForAWSResource", "true".to_owned());
-        let access = Access { action: action.into(), resource: key.arn(), context };
-        call.authorize(&access).map_err(|_| KeyProblem::Denied)?;
+        let access = Access { action: format!("kms:{action}").into(), resource: key.arn(), context };
+        let grant = state.grant_for(&call.caller.arn, key, action, &BTreeMap::new());
+        permit(call, key, &access, grant).map_err(|_| KeyProblem::Denied)?;
     }
     Ok(())
 }

@@ -138,7 +138,7 @@ fn a_volume_has_the_key_that_the_table_of_outcomes_names() {
     let gone = rig.try_as(OTHER, REGION, "DescribeVolumes", &failed).unwrap_err();
     assert_eq!(gone.code, "InvalidVolume.NotFound");
     let policy = json!({"Version": "2012-10-17", "Statement": {
-        "Effect": "Allow", "Principal": {"AWS": OTHER}, "Action": "kms:*", "Resource": "*"}});
+        "Effect": "Allow", "Principal": {"AWS": [ACCOUNT, OTHER]}, "Action": "kms:*", "Resource": "*"}});
     rig.kms("PutKeyPolicy", json!({"KeyId": key, "Policy": policy.to_string()}));
     let theirs = text(&theirs()["KmsKeyId"]);
     assert!(theirs.contains(&format!(":{OTHER}:key/")), "{theirs}");

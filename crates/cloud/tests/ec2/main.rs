@@ -13,6 +13,7 @@ mod events;
 mod fast_restores;
 mod fuzz;
 mod instances;
+mod key_policies;
 mod keys;
 mod kill;
 mod lists;
