@@ -221,6 +221,7 @@ fn changes_that_are_made_while_the_manifest_is_rewritten_are_taken_over() {
             store.set_meta("w", json!("x".repeat(2_000))).unwrap();
         }
         store.set_meta("w", json!("after")).unwrap();
+        store.settle(); // the old log is removed after the switch
         let killed = image(dir.path());
         drop(store);
         for dir in [killed.path(), dir.path()] {
