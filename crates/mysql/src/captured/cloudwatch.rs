@@ -7,6 +7,7 @@ use ebbtide_observe::{Exceeded, Limited, LoadInterval, VolumeLoad, VolumePeaks};
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use serde::Deserialize;
+use serde::de::Unexpected;
 
 use super::record_error::{MissingFigures, RecordDamage};
 
@@ -68,7 +69,7 @@ struct Answer {
 #[serde(rename_all = "PascalCase")]
 struct Answered {
     label: String,
-    timestamps: Vec<jiff::Timestamp>,
+    timestamps: Vec<Second>,
     values: Vec<f64>,
 }
 
@@ -82,10 +83,53 @@ struct Statistics {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Datapoint {
-    timestamp: jiff::Timestamp,
+    timestamp: Second,
     sum: Option<f64>,
     average: Option<f64>,
     maximum: Option<f64>,
+}
+
+/// A time as the AWS CLI prints it, s since 1970: ISO 8601 (version 2), or a number of seconds, whole or with a fraction, which
+/// is cut off (version 1, with services that answer in JSON or CBOR).
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Second(i64);
+
+impl<'de> Deserialize<'de> for Second {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(SecondVisitor)
+    }
+}
+
+struct SecondVisitor;
+
+impl serde::de::Visitor<'_> for SecondVisitor {
+    type Value = Second;
+
+    fn expecting(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        to.write_str("a time such as 2026-11-22T10:00:00Z, or seconds since 1970 such as 1795341600")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Second, E> {
+        let time = text.parse::<jiff::Timestamp>();
+        time.map(|time| Second(time.as_second())).map_err(|_| E::invalid_value(Unexpected::Str(text), &self))
+    }
+
+    fn visit_i64<E: serde::de::Error>(self, seconds: i64) -> Result<Second, E> {
+        let time = jiff::Timestamp::from_second(seconds);
+        time.map(|_| Second(seconds)).map_err(|_| E::invalid_value(Unexpected::Signed(seconds), &self))
+    }
+
+    fn visit_u64<E: serde::de::Error>(self, seconds: u64) -> Result<Second, E> {
+        let signed = i64::try_from(seconds);
+        signed
+            .map_err(|_| E::invalid_value(Unexpected::Unsigned(seconds), &self))
+            .and_then(|signed| self.visit_i64(signed))
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, seconds: f64) -> Result<Second, E> {
+        #[expect(clippy::cast_possible_truncation, reason = "float casts saturate, and the range is checked")]
+        self.visit_i64(seconds.floor() as i64)
+    }
 }
 
 /// Whether a text is meant to hold metrics, damaged or not.
@@ -103,7 +147,7 @@ pub(super) fn metrics(text: &str) -> Result<Vec<Metric>, RecordDamage> {
         let answer: Answer =
             serde_json::from_str(text).map_err(|error| RecordDamage::Json(error.to_string()))?;
         let metric = |one: Answered| Metric {
-            points: one.timestamps.iter().map(|time| time.as_second()).zip(one.values).collect(),
+            points: one.timestamps.iter().map(|time| time.0).zip(one.values).collect(),
             label: one.label,
         };
         return Ok(answer.metric_data_results.into_iter().map(metric).collect());
@@ -112,7 +156,7 @@ pub(super) fn metrics(text: &str) -> Result<Vec<Metric>, RecordDamage> {
         serde_json::from_str(text).map_err(|error| RecordDamage::Json(error.to_string()))?;
     let value = |point: &Datapoint| point.sum.or(point.average).or(point.maximum);
     let points =
-        statistics.datapoints.iter().filter_map(|point| Some((point.timestamp.as_second(), value(point)?)));
+        statistics.datapoints.iter().filter_map(|point| Some((point.timestamp.0, value(point)?)));
     Ok(vec![Metric { points: points.collect(), label: statistics.label }])
 }
 
@@ -391,6 +435,34 @@ fn peak(minutes: &BTreeMap<i64, f64>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_are_numbers_or_iso_8601_and_others_are_refused() {
+        let of = |time: &str| {
+            let answer = format!(
+                r#"{{"MetricDataResults": [{{"Label": "VolumeReadOps", "Timestamps": [{time}], "Values": [5.0]}}]}}"#
+            );
+            let point =
+                format!(r#"{{"Label": "VolumeReadOps", "Datapoints": [{{"Timestamp": {time}, "Sum": 5.0}}]}}"#);
+            let [one, other] = [answer, point].map(|text| metrics(&text));
+            assert_eq!(one.is_ok(), other.is_ok(), "{time}: {one:?}, {other:?}");
+            one.map(|all| (all[0].points.clone(), other.unwrap()[0].points.clone()))
+        };
+        let at = vec![(1_795_647_480, 5.0)];
+        for time in [
+            "1795647480",
+            "1795647480.0",
+            "1795647480.75",
+            "\"2026-11-25T22:58:00Z\"",
+            "\"2026-11-25T23:58:00+01:00\"",
+        ] {
+            assert_eq!(of(time).unwrap(), (at.clone(), at.clone()), "{time}");
+        }
+        for time in ["\"1795647480\"", "1e300", "-1e300", "18446744073709551615", "true", "null", "\"\""] {
+            let error = of(time).unwrap_err();
+            assert!(error.contains("or seconds since 1970 such as 1795341600"), "{time}: {error}");
+        }
+    }
 
     #[test]
     fn credits_and_minutes_over_a_limit_are_read_beside_the_operations() {
