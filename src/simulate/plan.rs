@@ -282,6 +282,10 @@ fn workload(jobs: &[String]) -> anyhow::Result<(Workload, Vec<(String, String)>)
 }
 
 fn one_workload(text: &str, files: &mut Vec<(String, String)>) -> anyhow::Result<Workload> {
+    if text.trim().is_empty() {
+        // fio's defaults alone would read a whole volume one block after the other.
+        return Err(Refusal::usage("--job is empty: expected a job").hint(FIO_HINT).into());
+    }
     let path = Path::new(text);
     if path.is_file() {
         let file = std::fs::read_to_string(path)

@@ -20,17 +20,17 @@ pub(super) struct TraceArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "job", required_unless_present = "job")]
     pub(super) trace: Option<PathBuf>,
     /// The trace's format [default: known by its first lines]
-    #[arg(long, value_name = "NAME", requires = "trace")]
+    #[arg(long, value_name = "NAME", requires = "trace", conflicts_with = "job")]
     trace_format: Option<String>,
     /// The device of the trace whose requests are taken; all: those of every device, as if it were one
-    #[arg(long, value_name = "NAME", requires = "trace")]
+    #[arg(long, value_name = "NAME", requires = "trace", conflicts_with = "job")]
     trace_device: Option<String>,
     /// The unit of the trace's times, in formats that do not fix it: ns, us, ms, s
-    #[arg(long, value_name = "UNIT", requires = "trace")]
+    #[arg(long, value_name = "UNIT", requires = "trace", conflicts_with = "job")]
     trace_unit: Option<String>,
     /// Infer think times: a request waits for the answer that its client had waited for. Without it, requests arrive when
     /// they did, however long the volume takes
-    #[arg(long, requires = "trace")]
+    #[arg(long, requires = "trace", conflicts_with = "job")]
     pub(super) think_times: bool,
 }
 

@@ -36,6 +36,13 @@ fn a_wrong_request_exits_with_2_and_reports_what_to_do() {
         (&["--volume", gp3, "--job", JOB, "--initialization", "slow"], &["'slow'", "lazy, none, or a rate"]),
         (&["--volume", "ideal:size=1GiB", "--job", JOB], &["virtual time does not advance", "rate_iops"]),
         (&["--job", JOB], &["--volume"]),
+        (
+            &["--volume", gp3, "--job", JOB, "--think-times"],
+            &["--think-times", "cannot be used with", "--job"],
+        ),
+        (&["--volume", gp3, "--job", JOB, "--trace-unit", "ms"], &["--trace-unit", "cannot be used with"]),
+        (&["--volume", gp3, "--job", ""], &["--job is empty", "hint: give fio's words"]),
+        (&["--volume", gp3, "--job", JOB, "--job", " "], &["--job is empty"]),
     ];
     for (arguments, parts) in cases {
         let output = simulate(arguments);
