@@ -20,6 +20,9 @@ const RDS_GP3_BASE: (u64, u64) = (12_000, 500);
 const RDS_GP3_MOST: (u64, u64) = (64_000, 4_000);
 /// The most of RDS io2, IOPS.
 const RDS_IO2_MOST: u64 = 256_000;
+/// The least storage of MySQL and MariaDB on RDS, GiB: of gp2 and gp3, and of io1 and io2 (`AllocatedStorage` of
+/// <https://docs.aws.amazon.com/AmazonRDS/latest/APIReference/API_CreateDBInstance.html>).
+const RDS_LEAST_GIB: (u64, u64) = (20, 100);
 /// Memory of a capacity unit of Serverless v2, GiB.
 const ACU_GIB: f64 = 2.0;
 /// The most capacity units of an instance.
@@ -184,6 +187,13 @@ fn ec2(space: &Space<'_>, chosen: &Resolved) -> Platform {
     parts.platform("EC2 with EBS", format!("{}{on}", super::change::short(&chosen.spec)), notes)
 }
 
+/// The size that RDS sells for the one that is needed, GiB, and a note where it is more.
+fn rds_size(space: &Space<'_>, kind: &str, least: u64) -> (u64, Option<String>) {
+    let needed = space.objective.size_bytes.div_ceil(GIB);
+    let note = || format!("RDS sells {kind} from {least} GiB on, and {needed} GiB are needed");
+    (needed.max(least), (needed < least).then(note))
+}
+
 /// Volumes of RDS: four striped from 400 GiB on.
 fn rds_volumes(
     space: &Space<'_>,
@@ -206,7 +216,7 @@ fn rds_volumes(
 }
 
 fn rds_gp3(space: &Space<'_>, prices: &ManagedPrices) -> Platform {
-    let gib = space.objective.size_bytes.div_ceil(GIB);
+    let (gib, raised) = rds_size(space, "gp3", RDS_LEAST_GIB.0);
     let meets = |gib: u64, iops: u64, mib_s: u64| {
         rds_volumes(space, "gp3", gib, Some(iops), Some(mib_s)).is_some_and(|volumes| space.meets(&volumes))
     };
@@ -223,8 +233,9 @@ fn rds_gp3(space: &Space<'_>, prices: &ManagedPrices) -> Platform {
     };
     let base = if gib >= STRIPED_FROM_GIB { RDS_GP3_BASE } else { (3_000, 125) };
     let of = prices.rds.gp3;
-    let notes =
+    let mut notes =
         vec!["RDS stripes over four volumes from 400 GiB on, with 12,000 IOPS and 500 MiB/s included".into()];
+    notes.extend(raised.filter(|_| gib < STRIPED_FROM_GIB));
     let (more_iops, more_mib_s) = (iops - base.0, mib_s - base.1);
     let sum = |gb: Option<Usd>, iops: Option<Usd>, mib_s: Option<Usd>| {
         let part = |price: Option<Usd>, amount: u64| {
@@ -260,7 +271,7 @@ fn gp3_striped(gib: u64, meets: impl Fn(u64, u64, u64) -> bool) -> Option<(u64, 
 }
 
 fn rds_io2(space: &Space<'_>, prices: &ManagedPrices) -> Platform {
-    let gib = space.objective.size_bytes.div_ceil(GIB);
+    let (gib, raised) = rds_size(space, "io2", RDS_LEAST_GIB.1);
     // As many IOPS as a GiB of io2 takes; 1,000 is what RDS starts at.
     let most = RDS_IO2_MOST.min(gib.saturating_mul(1_000));
     let meets = |iops: u64| {
@@ -277,7 +288,7 @@ fn rds_io2(space: &Space<'_>, prices: &ManagedPrices) -> Platform {
         Some(gb?.times(gib) + per?.times(iops))
     };
     let parts = rds_parts(space, prices, sum(of, false), sum(of, true), "storage of RDS io2");
-    parts.platform("RDS, io2", format!("{gib} GiB, {iops} IOPS"), Vec::new())
+    parts.platform("RDS, io2", format!("{gib} GiB, {iops} IOPS"), raised.into_iter().collect())
 }
 
 /// The parts of RDS. `unpriced` says what of the storage has no price, where it has none.

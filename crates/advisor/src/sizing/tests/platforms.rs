@@ -10,13 +10,18 @@ use crate::sizing::{Demand, Objective, Space, change};
 
 /// All platforms for an hour of so many operations a second on 500 GiB, with a volume on EC2 and an r6g.large.
 fn beside_ec2(catalog: &Catalog, per_second: f64, spec: &str) -> Vec<Platform> {
+    beside(catalog, per_second, spec, 500)
+}
+
+/// The same on so many GiB.
+fn beside(catalog: &Catalog, per_second: f64, spec: &str, gib: u64) -> Vec<Platform> {
     let instance = catalog.instance("r6g.large").unwrap();
     let demand = Demand::of(&load(&[(per_second, 3_600.0)]), 1.0);
     let space = Space {
         catalog,
         prices: catalog.prices(None).unwrap(),
         demand: &demand,
-        objective: Objective { size_bytes: 500 * GIB, carried: 1.0, p99: None },
+        objective: Objective { size_bytes: gib * GIB, carried: 1.0, p99: None },
         most_members: 1,
         instance: Some(&instance),
     };
@@ -126,4 +131,25 @@ fn a_change_is_made_in_place_where_aws_allows_it_and_by_a_copy_where_not() {
     assert!(same.cli.is_empty() && same.notes[0].contains("nothing to change"), "{same:?}");
     let new = plan(None, "io2:size=100GiB,iops=2000", None);
     assert!(new.cli[0].contains("--volume-type io2 --size 100 --iops 2000"), "{new:?}");
+}
+
+#[test]
+fn rds_has_the_least_size_that_aws_sells_and_says_that_it_is_more_than_needed() {
+    let catalog = Catalog::builtin();
+    let rds = |gib: u64| {
+        let all = beside(&catalog, 500.0, &format!("gp3:size={gib}GiB"), gib);
+        ["RDS, gp3", "RDS, io2"].map(|name| {
+            let one = all.iter().find(|one| one.name == name).unwrap().clone();
+            (one.what, one.storage_usd.unwrap().to_string(), one.notes.join("; "))
+        })
+    };
+    let [gp3, io2] = rds(10);
+    // 0.115 x 20, and 0.125 x 100 + 0.10 x 1,000.
+    assert_eq!((gp3.0.as_str(), gp3.1.as_str()), ("20 GiB, 3000 IOPS, 125 MiB/s", "$2.30"));
+    assert!(gp3.2.contains("RDS sells gp3 from 20 GiB on, and 10 GiB are needed"), "{}", gp3.2);
+    assert_eq!((io2.0.as_str(), io2.1.as_str()), ("100 GiB, 1000 IOPS", "$112.50"));
+    assert!(io2.2.contains("RDS sells io2 from 100 GiB on"), "{}", io2.2);
+    let [gp3, io2] = rds(100);
+    assert!(gp3.0.starts_with("100 GiB") && io2.0.starts_with("100 GiB"), "{gp3:?} {io2:?}");
+    assert!(!gp3.2.contains("RDS sells") && io2.2.is_empty(), "{gp3:?} {io2:?}");
 }
