@@ -1,6 +1,6 @@
 //! `ebbtide predict`: a server on volumes, in virtual time.
 //!
-//! [`plan`] reads the arguments, [`server`] the profile, [`points`] runs the model and gives each figure its interval, and
+//! [`plan`] reads the arguments, [`server`] the profile, [`stored`] what must lie on the volumes, [`points`] runs the model and gives each figure its interval, and
 //! [`text`], [`json`] and [`page`] show them. [`from`] makes a profile of what was measured.
 
 mod from;
@@ -9,6 +9,7 @@ mod page;
 mod plan;
 mod points;
 pub(crate) mod server;
+pub(crate) mod stored;
 mod text;
 pub(crate) mod volumes;
 

@@ -11,6 +11,7 @@ use ebbtide_volume::{GIB, Nanos};
 
 use super::PredictArgs;
 use super::server::{ModelledServer, instance_of, read_profile};
+use super::stored::Stored;
 use super::volumes::{parse, refuse_idle, resolved, text, usage};
 use crate::exit::Refusal;
 
@@ -70,9 +71,12 @@ impl Plan {
         let loads = loads(args, &planned)?;
         let sweep = args.sweep.as_deref().map(sweep).transpose()?;
         let divided_by = args.divided_by.or(changed.machine.divided_by).unwrap_or(1);
+        let volumes = volumes(&args.volume, sweep.as_ref(), divided_by, &planned.settings, catalog)?;
+        let stored = Stored::of(&planned);
+        volumes.iter().try_for_each(|volume| stored.fit(&volume.spec, &volume.resolved))?;
         Ok(Self {
             path,
-            volumes: volumes(&args.volume, sweep.as_ref(), divided_by, &planned.settings, catalog)?,
+            volumes,
             swept: sweep.map(|(key, _)| key),
             profile,
             planned,

@@ -145,9 +145,9 @@ struct ArrayFigures {
 /// What the model of a server says.
 #[derive(Serialize)]
 struct ModelFigures {
-    /// Transactions a second that are finished.
+    /// Transactions a second that are carried, at most those that are asked for.
     tps: f64,
-    /// The least that could be finished, at a higher rate where the server carries one.
+    /// The least of them to expect: judged at a higher rate where the server carries one.
     tps_low: f64,
     /// 99th percentile of a transaction, us; null without one.
     p99_us: Option<f64>,

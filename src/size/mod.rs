@@ -54,7 +54,8 @@ pub(crate) fn run(args: &SizeArgs, home: Option<&Home>, json: bool) -> anyhow::R
     } else {
         output::write(&text::answer(&plan, &answer, args.html.as_deref()))?;
     }
-    let sound = !answer.sizing.choices.is_empty() && plan.inputs.throttled.is_none();
+    let inputs = &plan.inputs;
+    let sound = !answer.sizing.choices.is_empty() && inputs.throttled.is_none() && inputs.is_consistent();
     Ok(if sound { Exit::Clean } else { Exit::Finding })
 }
 

@@ -17,7 +17,7 @@ const TRIAL_SPAN: Nanos = Nanos::from_secs(30);
 /// Connections that an open loop may use.
 const OPEN_CLIENTS: u32 = 256;
 /// Share of the transactions that counts as all of them.
-pub(super) const CARRIED: f64 = 0.97;
+const CARRIED: f64 = 0.97;
 
 /// The rate that choices are judged at. Transactions that arrive are finished or are not, so the interval of a throughput is
 /// one of what a server *could* finish: to be sure of a rate, a choice has to carry the rate by the low end of its interval.

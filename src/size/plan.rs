@@ -6,13 +6,14 @@ use ebbtide_advisor::sizing::{Demand, Inputs, InstanceNeeds, Objective, PricedIn
 use ebbtide_catalog::price_list::PriceList;
 use ebbtide_catalog::{Catalog, InstanceType, Prices, Resolved, Spec};
 use ebbtide_twin::fio;
-use ebbtide_volume::{GIB, Nanos, parse_size};
+use ebbtide_volume::{GIB, Nanos, TIB, format_size, parse_size};
 
 use super::args::{Architecture, SizeArgs};
 use super::modelled::{self, JudgedRate};
 use super::source::Source;
 use crate::exit::Refusal;
 use crate::packed::unpacked;
+use crate::predict::stored::Stored;
 
 /// Volumes in an array, at most: more share one failure, and AWS's own databases stripe over four.
 const MOST_MEMBERS: u16 = 16;
@@ -22,6 +23,8 @@ const DEFAULT_MEMBERS: u16 = 4;
 const MOST_PERCENT: f64 = 1_000.0;
 /// Months that are looked ahead, at most.
 const MOST_MONTHS: u32 = 120;
+/// The largest size that is asked for: the largest array of the largest volumes.
+const MOST_SIZE: u64 = MOST_MEMBERS as u64 * 64 * TIB;
 /// Share of a volume that is left free where the size follows from the data.
 const FREE: f64 = 0.2;
 
@@ -226,7 +229,7 @@ fn inputs(
             .hint("record the load while the server works, a day or more")
             .into());
     }
-    Ok(examine(&source.load, today, instance).map_err(|error| {
+    Ok(examine(&source.load, source.origin, today, instance).map_err(|error| {
         Refusal::usage(format!("{}: {error}", source.what))
             .hint("leave the interval out of the file, or record the load again; sums and means may have been mixed up")
     })?)
@@ -292,23 +295,51 @@ fn objective(
 
 fn needed_size(args: &SizeArgs, source: &Source, today: Option<&Resolved>) -> anyhow::Result<(u64, String)> {
     if let Some(text) = &args.size {
-        let bytes = parse_size(text).map_err(|error| Refusal::usage(format!("--size: {error}")))?;
+        let bytes = asked_size(text)?;
+        holds(source, "--size", bytes)?;
         return Ok((bytes, "--size".into()));
     }
     if let Some(today) = today {
+        holds(source, "--volume", today.size_bytes())?;
         return Ok((today.size_bytes(), "today's volume".into()));
     }
-    let workload = source.server.as_ref().map(|server| &server.profile.workload);
-    if let Some(data) = workload.and_then(|workload| workload.data_size.as_deref()) {
-        let bytes =
-            parse_size(data).map_err(|error| Refusal::usage(format!("workload.data_size: {error}")))?;
+    let known = source.server.as_ref().filter(|server| server.profile.workload.data_size.is_some());
+    if let Some(server) = known {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "float casts saturate")]
-        let with_room = (bytes as f64 / (1.0 - FREE)) as u64;
-        return Ok((with_room, "the profile's data, with a fifth of the volume free".into()));
+        let with_room = (Stored::of(&server.planned).together() as f64 / (1.0 - FREE)) as u64;
+        return Ok((with_room, "the profile's data and redo log, with a fifth of the volume free".into()));
     }
     Err(Refusal::usage("the size that is needed is not known")
         .hint("give today's volume with --volume gp2:size=500GiB, or the size with --size 500GiB")
         .into())
+}
+
+/// The value of `--size`. A number without a unit is refused: bytes are not meant.
+fn asked_size(text: &str) -> anyhow::Result<u64> {
+    let has_unit = !text.bytes().all(|byte| byte.is_ascii_digit());
+    match parse_size(text) {
+        Ok(bytes) if has_unit && (GIB..=MOST_SIZE).contains(&bytes) => Ok(bytes),
+        _ => {
+            let message = format!(
+                "--size {text}: expected a whole number with its unit from 1GiB to {}, like 500GiB",
+                format_size(MOST_SIZE)
+            );
+            Err(Refusal::usage(message).into())
+        }
+    }
+}
+
+/// Refuses a size below what must lie on a profile's volume.
+fn holds(source: &Source, option: &str, bytes: u64) -> anyhow::Result<()> {
+    let Some(server) = &source.server else { return Ok(()) };
+    let stored = Stored::of(&server.planned);
+    if bytes >= stored.together() {
+        return Ok(());
+    }
+    let (least, given) = (ebbtide_text::size(stored.together()), ebbtide_text::size(bytes));
+    let message =
+        format!("{option}: {given} do not hold what lies on the volume, {least}: {}", stored.words());
+    Err(Refusal::usage(message).hint(format!("give {least} or more")).into())
 }
 
 /// The transactions a second that a profile's server has to carry; None of a load that was recorded.

@@ -5,11 +5,12 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use ebbtide_advisor::sizing::LoadOrigin;
 use ebbtide_catalog::{Catalog, InstanceType};
 use ebbtide_lab::experiment::Role;
 use ebbtide_lab::record::{LabRun, VolumeSecond};
 use ebbtide_lab::results::ResultsError;
-use ebbtide_mysql::captured::{Input, KNOWN_RECORDS, Recorded, RecordedError, recorded};
+use ebbtide_mysql::captured::{CLOUDWATCH, Input, KNOWN_RECORDS, Recorded, RecordedError, recorded};
 use ebbtide_observe::{Limited, LoadInterval, VolumeLoad};
 use ebbtide_twin::fio;
 use ebbtide_twin::trace::{Options, Trace, TraceError};
@@ -35,6 +36,7 @@ pub(super) struct Source {
     /// Files and tool, for people.
     pub(super) what: String,
     pub(super) load: VolumeLoad,
+    pub(super) origin: LoadOrigin,
     /// What has to be known of the figures.
     pub(super) notes: Vec<String>,
     /// Bytes of redo log a second, where they are known.
@@ -54,6 +56,7 @@ impl Source {
         let source = |what: String, load: VolumeLoad, notes: Vec<String>| Self {
             what,
             load,
+            origin: LoadOrigin::Host,
             notes,
             log_bytes: None,
             server: None,
@@ -76,7 +79,8 @@ impl Source {
                     return Err(Refusal::usage(message).hint("give the profile of a whole server").into());
                 }
                 let what = format!("{}: a profile, by the model of InnoDB", path.display());
-                return Ok(Self { server: Some(server), ..source(what, VolumeLoad::default(), Vec::new()) });
+                let source = source(what, VolumeLoad::default(), Vec::new());
+                return Ok(Self { server: Some(server), origin: LoadOrigin::Model, ..source });
             }
         }
         // A file whose format as a trace is named is one.
@@ -90,7 +94,9 @@ impl Source {
                     .map_err(|error| refuse_record(&error))?;
                 let (name, load) = chosen(&all, args.device.as_deref())?;
                 let of = if name.is_empty() { String::new() } else { format!(" of {name}") };
-                Ok(source(format!("{}: {}{of}", shown.join(", "), all.tool), load, all.notes))
+                let origin = if all.tool == CLOUDWATCH { LoadOrigin::EbsMetrics } else { LoadOrigin::Host };
+                let what = format!("{}: {}{of}", shown.join(", "), all.tool);
+                Ok(Self { origin, ..source(what, load, all.notes) })
             }
             None => {
                 let options = trace::options(
@@ -130,6 +136,12 @@ fn texts(paths: &[PathBuf]) -> anyhow::Result<Option<Vec<Input>>> {
         let file = File::open(path).map_err(unreadable)?;
         let mut bytes = Vec::new();
         unpacked(file).map_err(unreadable)?.take(MOST_TEXT).read_to_end(&mut bytes).map_err(unreadable)?;
+        if bytes.iter().all(u8::is_ascii_whitespace) {
+            let message = format!("{} is empty", path.display());
+            return Err(Refusal::usage(message)
+                .hint(format!("what is known: {KNOWN_RECORDS}; a trace of block I/O"))
+                .into());
+        }
         let text = String::from_utf8(bytes).ok().filter(|text| (text.len() as u64) < MOST_TEXT);
         let input = text.map(|text| Input { path: path.clone(), text });
         let is_record = |input: &Input| {
@@ -159,8 +171,13 @@ fn refuse_record(error: &RecordedError) -> Refusal {
 
 /// The load of the device that was named, or of the only one that did something.
 fn chosen(all: &Recorded, device: Option<&str>) -> anyhow::Result<(String, VolumeLoad)> {
-    let names = || all.loads.keys().cloned().collect::<Vec<_>>().join(", ");
-    let refuse = |message: String| Err(Refusal::usage(message).hint(format!("there are {}", names())).into());
+    // Metrics of one volume may name none.
+    let names: Vec<&str> = all.loads.keys().map(String::as_str).filter(|name| !name.is_empty()).collect();
+    let hint = match names[..] {
+        [] => "the files name no device: leave --device out".to_owned(),
+        _ => format!("there are {}", names.join(", ")),
+    };
+    let refuse = |message: String| Err(Refusal::usage(message).hint(hint.clone()).into());
     if let Some(name) = device {
         return match all.loads.get(name) {
             Some(load) => Ok((name.to_owned(), load.clone())),
@@ -177,7 +194,15 @@ fn chosen(all: &Recorded, device: Option<&str>) -> anyhow::Result<(String, Volum
         (Some((one, _)), Some((other, _))) => refuse(format!(
             "the files have the load of several devices, among them {one} and {other}: name one with --device"
         )),
-        (None, _) => refuse("the files have no device that did anything".to_owned()),
+        (None, _) => {
+            let intervals: usize = all.loads.values().map(|load| load.intervals.len()).sum();
+            let message = format!("the files have no operation in {}", count(intervals, "interval"));
+            let named = if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) };
+            let hint = format!(
+                "record the load while the server works, a day or more, of the volume of its data{named}"
+            );
+            Err(Refusal::usage(message).hint(hint).into())
+        }
     }
 }
 

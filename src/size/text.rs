@@ -96,7 +96,7 @@ fn checks(plan: &Plan<'_>, out: &mut String) {
     let inputs = &plan.inputs;
     match inputs.little {
         Some(little) => {
-            let verdict = if little.agrees_pct >= 90.0 {
+            let verdict = if little.agrees() {
                 ""
             } else {
                 "  INCONSISTENT: the answer is no better than these figures"
@@ -122,6 +122,15 @@ fn checks(plan: &Plan<'_>, out: &mut String) {
             seconds(inputs.gaps_s)
         );
     }
+    for one in &inputs.inconsistent {
+        let _ = writeln!(
+            out,
+            "         INCONSISTENT at {}, and in {} of the time: {}.\n         The answer is no better than these figures",
+            instant(one.at_s),
+            percent(one.time_pct / 100.0),
+            one.what
+        );
+    }
     if let Some(throttled) = &inputs.throttled {
         let _ = writeln!(
             out,
@@ -142,6 +151,13 @@ fn checks(plan: &Plan<'_>, out: &mut String) {
             figure(throttled.seen_iops)
         );
     }
+}
+
+/// A time of metrics, s since 1970.
+fn instant(at_s: f64) -> String {
+    #[expect(clippy::cast_possible_truncation, reason = "float casts saturate")]
+    let time = jiff::Timestamp::from_second(at_s as i64);
+    time.map_or_else(|_| format!("{at_s} s"), |time| time.to_string())
 }
 
 fn asked(plan: &Plan<'_>, out: &mut String) {

@@ -86,7 +86,7 @@ fn a_load_line_has_a_knee_and_the_same_seed_gives_it_again() {
 #[test]
 fn logs_on_volumes_of_their_own_are_told_by_role_and_a_slow_one_limits() {
     println!("seed 1");
-    let volume = "data=gp3:size=600GiB,iops=16000,throughput=1000,redo=io1:size=10GiB,iops=100";
+    let volume = "data=gp3:size=600GiB,iops=16000,throughput=1000,redo=io1:size=40GiB,iops=100";
     let answer =
         json(&[PROFILE, "--volume", volume, "--volume", "gp3:size=600GiB,iops=16000,throughput=1000"]);
     let point = |n: usize| answer["volumes"][n]["points"][0].clone();
@@ -313,6 +313,26 @@ fn a_wrong_argument_exits_with_2_and_names_the_range() {
         (&["--sweep", "iops=3000..9000:1"], &["at most 200", "larger step"]),
         (&["--instance", "r5.lage"], &["r5.lage", "r5.large"]),
         (&["--volume", "gp9:size=1GiB"], &["gp9"]),
+        (
+            &["--volume", "gp3:size=1GiB"],
+            &[
+                "--volume gp3:size=1GiB: the volume of the data has 1 GiB, and 125 GiB must lie on it: 95 GiB of data and 30 GiB of redo log",
+                "hint: give a size of 125 GiB or more",
+            ],
+        ),
+        (
+            &["--volume", "data=gp3:size=100GiB,redo=gp3:size=20GiB"],
+            &["the volume of the redo log has 20 GiB, and 30 GiB must lie on it"],
+        ),
+        (
+            &["--volume", "data=gp3:size=90GiB,redo=gp3:size=30GiB"],
+            &["and 95 GiB must lie on it: 95 GiB of data"],
+        ),
+        (&["--sweep", "size=100..200:50"], &["--volume gp3:size=100GiB", "125 GiB must lie on it"]),
+        (
+            &["--volume", "gp3:size=125GiB", "--set", "server.redo_log_capacity=31GiB"],
+            &["126 GiB must lie on it", "31 GiB of redo log"],
+        ),
     ];
     for (arguments, parts) in cases {
         let output = predict(&[&[PROFILE][..], &volume, arguments].concat());

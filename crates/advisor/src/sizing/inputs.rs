@@ -8,6 +8,18 @@ use ebbtide_volume::RateLimit;
 use serde::Serialize;
 
 use super::demand::{Demand, spread_of};
+use super::inconsistent::{Inconsistency, inconsistencies};
+
+/// Where the figures of a load come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LoadOrigin {
+    /// CloudWatch's metrics of a volume: operations are counted as its limits count them.
+    EbsMetrics,
+    /// A tool on the host, a trace or a run: operations are counted as they were submitted.
+    Host,
+    /// A model of a server on a volume without limits: nothing was recorded, and no volume of today had a part in it.
+    Model,
+}
 
 /// Figures that cannot be true together.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -28,8 +40,18 @@ pub struct Inputs {
     pub gaps_s: f64,
     /// Number of such gaps.
     pub gaps: usize,
-    /// What waited for a limit; null where nothing did, as far as can be known.
+    /// Metrics that EBS cannot have counted, or that today's volume cannot have given; empty of other loads.
+    pub inconsistent: Vec<Inconsistency>,
+    /// What waited for a limit; null where nothing did, as far as can be known, and of a modelled load.
     pub throttled: Option<Throttled>,
+}
+
+impl Inputs {
+    /// Whether the figures agree with each other, as far as can be known: an answer is no better than they are.
+    #[must_use]
+    pub fn is_consistent(&self) -> bool {
+        self.inconsistent.is_empty() && self.little.is_none_or(|little| little.agrees())
+    }
 }
 
 /// Little's law: the mean queue is the operations a second times the mean time of one.
@@ -41,6 +63,14 @@ pub struct Little {
     pub queue: f64,
     /// Operations a second times the mean time of one, the mean over time.
     pub expected: f64,
+}
+
+impl Little {
+    /// Whether they agree in nine tenths of the time.
+    #[must_use]
+    pub fn agrees(&self) -> bool {
+        self.agrees_pct >= AGREES_MOSTLY
+    }
 }
 
 /// How much of the past was throttled.
@@ -63,6 +93,8 @@ pub struct Throttled {
 
 /// Two figures that differ by less agree.
 const AGREES: f64 = 0.2;
+/// Percent of the time in which figures have to agree.
+const AGREES_MOSTLY: f64 = 90.0;
 /// Requests by which a mean queue may differ whatever its size: what is sampled is not exact.
 const QUEUE_NEAR: f64 = 0.5;
 /// Smallest operation of a block device, bytes; rounded figures get a tenth of room.
@@ -82,6 +114,7 @@ const SLOW: f64 = 2.0;
 /// The first interval that cannot be true.
 pub fn examine(
     load: &VolumeLoad,
+    origin: LoadOrigin,
     today: Option<&Resolved>,
     instance: Option<&InstanceType>,
 ) -> Result<Inputs, Contradiction> {
@@ -92,7 +125,14 @@ pub fn examine(
         little: little(load),
         gaps_s: gaps.iter().sum(),
         gaps: gaps.len(),
-        throttled: throttled(load, today, instance),
+        inconsistent: match origin {
+            LoadOrigin::EbsMetrics => inconsistencies(load, today),
+            LoadOrigin::Host | LoadOrigin::Model => Vec::new(),
+        },
+        throttled: match origin {
+            LoadOrigin::EbsMetrics | LoadOrigin::Host => throttled(load, today, instance),
+            LoadOrigin::Model => None,
+        },
     })
 }
 

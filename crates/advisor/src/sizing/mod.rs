@@ -7,6 +7,7 @@ mod answer;
 mod carry;
 pub mod change;
 mod demand;
+mod inconsistent;
 mod inputs;
 pub mod managed;
 mod search;
@@ -20,7 +21,8 @@ pub use answer::{
 };
 pub use carry::{Carried, Limit, Setup, WAIT_THAT_COUNTS};
 pub use demand::{Demand, Spread};
-pub use inputs::{Contradiction, Inputs, Little, QueueRule, Throttled, examine, queue_rule};
+pub use inconsistent::Inconsistency;
+pub use inputs::{Contradiction, Inputs, Little, LoadOrigin, QueueRule, Throttled, examine, queue_rule};
 pub use search::{
     Candidate, IOPS_STEP, InstanceNeeds, KINDS, Objective, PricedInstance, Space, THROUGHPUT_STEP, is_arm,
 };

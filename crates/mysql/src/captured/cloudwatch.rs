@@ -44,6 +44,23 @@ pub(super) struct Metric {
     points: Vec<(i64, f64)>,
 }
 
+/// The metrics of a text.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Metrics {
+    pub(super) all: Vec<Metric>,
+    /// Rows of a CSV export that have fewer values than its header has metrics, and were left out.
+    pub(super) short: Option<ShortRows>,
+}
+
+/// Rows that are cut short.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ShortRows {
+    /// How many.
+    pub(super) rows: usize,
+    /// Line number of the first, from 1 on.
+    pub(super) first: usize,
+}
+
 /// Values of each minute, by metric and minute.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Minutes {
@@ -139,7 +156,7 @@ pub(super) fn is_meant(text: &str) -> bool {
 }
 
 /// Reads the metrics; an error says what is wrong with the text, and where.
-pub(super) fn metrics(text: &str) -> Result<Vec<Metric>, RecordDamage> {
+pub(super) fn metrics(text: &str) -> Result<Metrics, RecordDamage> {
     if !text.trim_start().starts_with('{') {
         return table(text);
     }
@@ -150,14 +167,15 @@ pub(super) fn metrics(text: &str) -> Result<Vec<Metric>, RecordDamage> {
             points: one.timestamps.iter().map(|time| time.0).zip(one.values).collect(),
             label: one.label,
         };
-        return Ok(answer.metric_data_results.into_iter().map(metric).collect());
+        let all = answer.metric_data_results.into_iter().map(metric).collect();
+        return Ok(Metrics { all, short: None });
     }
     let statistics: Statistics =
         serde_json::from_str(text).map_err(|error| RecordDamage::Json(error.to_string()))?;
     let value = |point: &Datapoint| point.sum.or(point.average).or(point.maximum);
-    let points =
-        statistics.datapoints.iter().filter_map(|point| Some((point.timestamp.0, value(point)?)));
-    Ok(vec![Metric { points: points.collect(), label: statistics.label }])
+    let points = statistics.datapoints.iter().filter_map(|point| Some((point.timestamp.0, value(point)?)));
+    let all = vec![Metric { points: points.collect(), label: statistics.label }];
+    Ok(Metrics { all, short: None })
 }
 
 /// The line of a CSV export that has the names of the metrics, and its number; None where there is none.
@@ -183,17 +201,25 @@ fn cells(line: &str) -> Vec<String> {
 }
 
 /// A CSV export: a column of times, and a column for each metric.
-fn table(text: &str) -> Result<Vec<Metric>, RecordDamage> {
+fn table(text: &str) -> Result<Metrics, RecordDamage> {
     let (place, line) = header(text).ok_or(RecordDamage::NoMetricNames)?;
     let labels = cells(line);
+    let columns = labels.iter().rposition(|label| known(label).is_some()).map_or(0, |last| last + 1);
+    let mut short: Option<ShortRows> = None;
     let mut metrics: Vec<Metric> =
         labels.iter().skip(1).map(|label| Metric { label: label.clone(), points: Vec::new() }).collect();
     for (number, line) in text.lines().enumerate().skip(place + 1).filter(|(_, line)| !line.trim().is_empty())
     {
         let cells = cells(line);
-        let Some(at) = cells.first().and_then(|cell| second(cell)) else {
-            // More lines about the graph may follow, until the first value.
-            if metrics.iter().all(|metric| metric.points.is_empty()) {
+        let at = cells.first().and_then(|cell| second(cell));
+        // More lines about the graph may follow, until the first value.
+        let began = metrics.iter().any(|metric| !metric.points.is_empty());
+        if cells.len() < columns && (began || at.is_some()) {
+            short.get_or_insert(ShortRows { rows: 0, first: number + 1 }).rows += 1;
+            continue;
+        }
+        let Some(at) = at else {
+            if !began {
                 continue;
             }
             return Err(RecordDamage::at(number, "a time such as 2026/11/22 10:00:00", line));
@@ -206,7 +232,7 @@ fn table(text: &str) -> Result<Vec<Metric>, RecordDamage> {
             metric.points.push((at, value));
         }
     }
-    Ok(metrics)
+    Ok(Metrics { all: metrics, short })
 }
 
 /// A time of a CSV export, s since 1970; times without a zone are taken for UTC.
@@ -226,7 +252,7 @@ pub(super) fn read(text: &str) -> Option<Minutes> {
         return None;
     }
     let mut minutes = Minutes::default();
-    for one in &metrics(text).ok()? {
+    for one in &metrics(text).ok()?.all {
         let Some(name) = METRICS.into_iter().find(|name| one.label.ends_with(name)) else { continue };
         for (time, value) in &one.points {
             if value.is_finite() && *value >= 0.0 {
@@ -442,11 +468,12 @@ mod tests {
             let answer = format!(
                 r#"{{"MetricDataResults": [{{"Label": "VolumeReadOps", "Timestamps": [{time}], "Values": [5.0]}}]}}"#
             );
-            let point =
-                format!(r#"{{"Label": "VolumeReadOps", "Datapoints": [{{"Timestamp": {time}, "Sum": 5.0}}]}}"#);
+            let point = format!(
+                r#"{{"Label": "VolumeReadOps", "Datapoints": [{{"Timestamp": {time}, "Sum": 5.0}}]}}"#
+            );
             let [one, other] = [answer, point].map(|text| metrics(&text));
             assert_eq!(one.is_ok(), other.is_ok(), "{time}: {one:?}, {other:?}");
-            one.map(|all| (all[0].points.clone(), other.unwrap()[0].points.clone()))
+            one.map(|one| (one.all[0].points.clone(), other.unwrap().all[0].points.clone()))
         };
         let at = vec![(1_795_647_480, 5.0)];
         for time in [
@@ -460,7 +487,7 @@ mod tests {
         }
         for time in ["\"1795647480\"", "1e300", "-1e300", "18446744073709551615", "true", "null", "\"\""] {
             let error = of(time).unwrap_err();
-            assert!(error.contains("or seconds since 1970 such as 1795341600"), "{time}: {error}");
+            assert!(error.to_string().contains("or seconds since 1970 such as 1795341600"), "{time}: {error}");
         }
     }
 

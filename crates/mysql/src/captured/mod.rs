@@ -28,7 +28,7 @@ use crate::status::over;
 use devices::Devices;
 use printed::Printed;
 pub use record_error::{MissingFigures, RecordDamage, RecordedError};
-pub use recorded::{KNOWN_RECORDS, Recorded, recorded};
+pub use recorded::{CLOUDWATCH, KNOWN_RECORDS, Recorded, recorded};
 use storage::Storage;
 
 /// What can be read, for messages.

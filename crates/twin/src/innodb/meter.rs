@@ -189,7 +189,9 @@ pub struct ModelOutcome {
     pub measured: Nanos,
     /// Transactions finished in it.
     pub transactions: u64,
-    /// Their latencies, nanoseconds.
+    /// Transactions of an open loop that had arrived and waited for a free connection at the end.
+    pub waiting: u64,
+    /// Latencies of the finished transactions, nanoseconds.
     pub latency: Histogram<u64>,
     /// I/O by kind of file, in the order of [`FileKind::ALL`].
     pub files: [FileTotals; 5],
@@ -216,6 +218,12 @@ impl ModelOutcome {
     #[must_use]
     pub fn tps(&self) -> f64 {
         self.transactions as f64 / self.measured.as_secs_f64().max(1e-9)
+    }
+
+    /// Of an open loop, the share of the transactions that it came to, 0 to 1: the others wait for a connection at the end.
+    #[must_use]
+    pub fn share_carried(&self) -> f64 {
+        self.transactions as f64 / ((self.transactions + self.waiting) as f64).max(1.0)
     }
 
     /// A quantile (0 to 1) of the latency; none without transactions.
@@ -479,6 +487,7 @@ impl Meter {
         ModelOutcome {
             measured,
             transactions: self.transactions,
+            waiting: view.backlog as u64,
             latency: self.latency,
             files,
             limits,

@@ -32,6 +32,9 @@ pub struct Planned {
     pub workload: String,
     /// The buffer pool, times the data; None where the profile does not say how much data there are.
     pub pool_of_data: Option<f64>,
+    /// Size of the data, bytes: as the profile says, or the leaf pages of the workload that it describes. None where neither
+    /// is known.
+    pub data_bytes: Option<f64>,
 }
 
 /// A measured point, checked; its volume is still a text.
@@ -78,6 +81,7 @@ impl Profile {
         let shape = self.workload.shape(1.0, settings.page_bytes, seed)?;
         let costs = self.workload.costs()?;
         let kind = self.workload.kind.as_deref().unwrap_or_default();
+        let data_bytes = self.data_bytes(&shape, &settings);
         Ok(Planned {
             machine: Machine { vcpus, threads_per_core },
             cpu_given: self.workload.cpu_us.is_some(),
@@ -89,9 +93,8 @@ impl Profile {
                 .map(|(n, point)| self.point(n + 1, point, seed))
                 .collect::<Result<_, _>>()?,
             workload: kind.to_owned(),
-            pool_of_data: self
-                .data_bytes(&shape, &settings)
-                .map(|data| settings.buffer_pool_bytes as f64 / data),
+            pool_of_data: data_bytes.map(|data| settings.buffer_pool_bytes as f64 / data),
+            data_bytes,
             settings,
             shape,
             costs,

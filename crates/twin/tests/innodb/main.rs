@@ -75,6 +75,8 @@ fn an_open_load_below_the_knee_is_carried_and_above_it_latency_grows_without_bou
     close(below.tps(), 400.0, 0.03);
     assert_eq!(below.limiter().0, Limiter::Load);
     close(above.tps(), 500.0, 0.03);
+    assert_eq!((below.waiting, below.share_carried()), (0, 1.0));
+    close(above.share_carried(), 500.0 / 600.0, 0.05);
     let p50 = |outcome: &ModelOutcome| outcome.latency_at(0.5).unwrap();
     assert!(p50(&above) > Nanos(p50(&below).0 * 20), "{} {}", p50(&above), p50(&below));
 }

@@ -7,6 +7,7 @@ mod sar;
 mod tests;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use ebbtide_observe::{DeviceIo, LoadInterval, VolumeLoad};
 
@@ -18,6 +19,9 @@ use crate::machine::io;
 pub const KNOWN_RECORDS: &str = "the output of `aws cloudwatch get-metric-data` or `get-metric-statistics`, a CSV export of \
                                  CloudWatch, `iostat -x` with -t, `sar -d` or `sadf -d -- -d`, `pt-diskstats`, and /proc/diskstats as \
                                  pt-stalk keeps it";
+
+/// [`Recorded::tool`] of metrics, whose operations are counted as EBS counts them.
+pub const CLOUDWATCH: &str = "CloudWatch";
 
 /// The loads of volumes or devices, by their name. CloudWatch's metrics of one volume may name none: its name is empty then.
 #[derive(Debug, Clone, PartialEq)]
@@ -68,16 +72,33 @@ fn join(all: &mut Recorded, more: Recorded) {
 
 fn of_cloudwatch(first: &Input, files: &[Input], interval_s: Option<f64>) -> Result<Recorded, RecordedError> {
     let mut metrics = Vec::new();
+    let mut notes = Vec::new();
     for file in files {
         if !cloudwatch::is_meant(&file.text) {
             return Err(RecordedError::Unknown { path: file.path.clone() });
         }
-        let read = cloudwatch::metrics(&file.text);
-        metrics.extend(read.map_err(|cause| RecordedError::Damaged { path: file.path.clone(), cause })?);
+        let read = cloudwatch::metrics(&file.text)
+            .map_err(|cause| RecordedError::Damaged { path: file.path.clone(), cause })?;
+        metrics.extend(read.all);
+        notes.extend(read.short.map(|short| short_words(&file.path, short)));
     }
     let lacks = |what| RecordedError::Lacks { path: first.path.clone(), what };
     let loads = cloudwatch::loads(&metrics, interval_s).map_err(lacks)?;
-    Ok(Recorded { tool: "CloudWatch", loads, notes: Vec::new() })
+    Ok(Recorded { tool: CLOUDWATCH, loads, notes })
+}
+
+/// Rows that were left out, for people.
+fn short_words(path: &Path, short: cloudwatch::ShortRows) -> String {
+    let cloudwatch::ShortRows { rows, first } = short;
+    let path = path.display();
+    if rows == 1 {
+        return format!(
+            "{path}: line {first} has fewer values than the header has metrics, and was left out: the file may be cut off"
+        );
+    }
+    format!(
+        "{path}: {rows} rows have fewer values than the header has metrics, and were left out; the first is line {first}"
+    )
 }
 
 fn one(file: &Input, interval_s: Option<f64>) -> Result<Recorded, RecordedError> {

@@ -98,6 +98,31 @@ fn statistics_of_one_metric_and_a_csv_export_are_read_too() {
     assert!(error.contains("line 3: expected a number, found 'x'"), "{error}");
 }
 
+#[test]
+fn rows_of_a_csv_export_that_are_cut_short_are_left_out_and_counted() {
+    let whole = "Label,VolumeReadOps,VolumeWriteOps,VolumeReadBytes,VolumeWriteBytes\nPeriod,300\n\
+                 2026/11/22 10:00:00,300,0,1228800,0\n2026/11/22 10:05:00,600,3,2457600,12288\n";
+    let all = read(whole).unwrap();
+    assert_eq!((all.loads[""].intervals.len(), all.notes.is_empty()), (2, true));
+    for cut in ["2026/11/22 10:10:00,600,3,24", "2026/11/22 10:10:00", "2026/11/2"] {
+        let all = read(&format!("{whole}{cut}")).unwrap();
+        assert_eq!(all.loads[""].intervals.len(), 2, "{cut}");
+        let [note] = &all.notes[..] else { panic!("{:?}", all.notes) };
+        assert!(note.starts_with("/captures/file: line 5 has fewer values than the header"), "{note}");
+    }
+    let two = whole.replace(
+        "600,3,2457600,12288",
+        "600\n2026/11/22 10:10:00,600,3,2457600,12288\n2026/11/22 10:15:00,7",
+    );
+    let all = read(&two).unwrap();
+    assert!(
+        all.notes[0].contains("2 rows have fewer") && all.notes[0].contains("the first is line 4"),
+        "{:?}",
+        all.notes
+    );
+    assert_eq!(all.loads[""].intervals.len(), 2);
+}
+
 const IOSTAT: &str = "Linux 6.1 (h) \t11/22/2026 \t_x86_64_\t(2 CPU)
 
 11/22/2026 11:00:00 PM
