@@ -487,7 +487,10 @@ mod tests {
         }
         for time in ["\"1795647480\"", "1e300", "-1e300", "18446744073709551615", "true", "null", "\"\""] {
             let error = of(time).unwrap_err();
-            assert!(error.to_string().contains("or seconds since 1970 such as 1795341600"), "{time}: {error}");
+            assert!(
+                error.to_string().contains("or seconds since 1970 such as 1795341600"),
+                "{time}: {error}"
+            );
         }
     }
 
