@@ -458,3 +458,20 @@ fn a_store_whose_log_is_missing_or_of_another_manifest_is_refused() {
     fs::write(&path, good).unwrap();
     assert_filled(dir.path());
 }
+
+#[test]
+fn files_of_a_deleted_volume_go_when_the_deletion_is_on_the_hosts_disk() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    store.create_volume("v", SIZE, Value::Null).unwrap();
+    write(&store, "v", 0, 1);
+    store.settle();
+    let journal = dir.path().join("layers/00000001.journal");
+    assert!(journal.exists());
+    let there = Arc::new(Mutex::new(Vec::new()));
+    let (seen, of) = (Arc::clone(&there), journal.clone());
+    observe(dir.path(), move |_| seen.lock().push(of.exists()));
+    store.delete_volume("v").unwrap();
+    store.settle();
+    assert_eq!((there.lock().last(), journal.exists()), (Some(&true), false));
+}

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use super::entries::{Change, LayerId};
 use super::layer::{Chain, Frozen, Top};
 use super::maps::{BlockKind, Maps};
-use super::shared::{Job, StoreShared, StoreState};
+use super::shared::{Doomed, Job, StoreShared, StoreState};
 use super::volume_core::VolumeCore;
 use super::{BLOCK_BYTES, StoreError};
 use crate::sys::own_writes_may_wait_for_us;
@@ -182,8 +182,7 @@ impl StoreShared {
         for core in state.open.values() {
             replace_pair(core, child, &merged);
         }
-        drop(state);
-        upper.layer.remove();
+        self.doom(state, vec![Doomed::Loaded(upper.layer)]);
         Ok(())
     }
 
@@ -219,8 +218,7 @@ impl StoreShared {
             }
         }
         drop(gate);
-        drop(state);
-        upper.layer.remove();
+        self.doom(state, vec![Doomed::Loaded(upper.layer)]);
         Ok(())
     }
 

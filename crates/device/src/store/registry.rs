@@ -75,6 +75,7 @@ impl VolumeStore {
             any_damage: layers.values().any(Result::is_err),
             unsettled: layers.keys().copied().collect(),
             log_unsynced: log.is_unsealed(),
+            doomed: Vec::new(),
             manifest,
             log,
             layers,

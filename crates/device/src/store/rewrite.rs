@@ -4,25 +4,35 @@
 
 use super::StoreError;
 use super::change_log::ChangeLog;
+use super::home::keep_spare;
 use super::manifest_file::{encode, put_in_place, sync_names, write_new};
 use super::shared::StoreShared;
+use super::synced::{Synced, notify_synced};
 
 impl StoreShared {
-    /// Puts the log on the host's disk, and says so in it.
+    /// Puts the log on the host's disk, says so in it, and removes the files of layers that waited for it.
     pub(super) fn sync_log(&self) -> Result<(), StoreError> {
-        let (file, path, upto) = {
+        let ((file, path, upto), number, doomed) = {
             let mut state = self.state.lock();
             state.log_unsynced = false;
-            state.log.to_sync()
+            (state.log.to_sync(), state.log.number(), std::mem::take(&mut state.doomed))
         };
-        let synced = file.sync_data().map_err(StoreError::io("sync", path));
+        let synced = file.sync_data().map_err(StoreError::io("sync", &path));
         let mut state = self.state.lock();
-        match synced {
-            // It is the same log: only this thread replaces it.
-            Ok(()) => state.log.seal(upto),
-            Err(_) => state.log_unsynced = true,
+        // A log that has taken its place meanwhile is synced later.
+        if synced.is_err() || state.log.number() != number {
+            state.log_unsynced = true;
+            state.doomed.extend(doomed);
+            return synced;
         }
-        synced
+        notify_synced(Synced::Content(&path));
+        state.log.seal(upto);
+        drop(state);
+        if !doomed.is_empty() {
+            self.remove_doomed(doomed);
+            keep_spare(&self.dir);
+        }
+        Ok(())
     }
 
     /// Writes the manifest as a whole, with an empty log. Until the rename the old manifest and its log hold, after it the
@@ -44,7 +54,7 @@ impl StoreShared {
             let switched = log.take_over(&state.log, upto, durable).and_then(|()| put_in_place(&self.dir));
             switched.inspect_err(|_| log.discard())?;
             log.mark_unnamed();
-            state.log_unsynced = log.is_unsealed();
+            state.log_unsynced = log.is_unsealed() || !state.doomed.is_empty();
             let old = std::mem::replace(&mut state.log, log);
             if durable {
                 // Before the next change is answered.

@@ -11,7 +11,7 @@ use super::change_log::ChangeLog;
 use super::entries::{Change, LayerId, SnapshotEntry, VolumeEntry};
 use super::home::{Lock, keep_spare, release_spare};
 use super::key::KeyUnwrapper;
-use super::layer::{Chain, Frozen, remove_files};
+use super::layer::{Chain, Frozen, Layer, remove_files};
 use super::manifest::Manifest;
 use super::manifest_file::sync_dir;
 use super::volume_core::VolumeCore;
@@ -47,6 +47,9 @@ pub(super) struct StoreState {
     pub(super) open: BTreeMap<String, Arc<VolumeCore>>,
     /// Whether the log may not be on the host's disk yet.
     pub(super) log_unsynced: bool,
+    /// Layers that nothing needs once the log is there. Their files go then: a host that has lost the change, and not the
+    /// removal, would have a manifest that names what is missing.
+    pub(super) doomed: Vec<Doomed>,
     /// Jobs that failed, not to be tried again before something changes.
     pub(super) given_up: BTreeSet<Job>,
     /// Layers frozen by the background work since something changed.
@@ -55,6 +58,25 @@ pub(super) struct StoreState {
     pub(super) working: bool,
     /// Callers that wait for the background work.
     pub(super) waiting: usize,
+}
+
+/// A layer whose files are to be removed.
+#[derive(Debug)]
+pub(super) enum Doomed {
+    /// One that is loaded.
+    Loaded(Arc<Layer>),
+    /// One that is damaged.
+    Damaged(LayerId),
+}
+
+impl Doomed {
+    /// A layer of the manifest.
+    fn of(id: LayerId, layer: Option<Result<Frozen, Damage>>) -> Self {
+        match layer {
+            Some(Ok(frozen)) => Self::Loaded(frozen.layer),
+            _ => Self::Damaged(id),
+        }
+    }
 }
 
 /// One piece of background work.
@@ -173,21 +195,42 @@ impl StoreShared {
     ) -> Result<(), StoreError> {
         let gone = change.drop_unreachable(&state.manifest);
         let mut committed = self.commit(&mut state, change.clone());
-        if committed.as_ref().is_err_and(StoreError::is_full) && release_spare(&self.dir) {
+        let is_full = committed.as_ref().is_err_and(StoreError::is_full);
+        if is_full && release_spare(&self.dir) {
             committed = self.commit(&mut state, change);
         }
         committed?;
         state.rounds = 0;
-        let gone: Vec<_> = gone.into_iter().map(|id| (id, state.layers.remove(&id))).collect();
-        drop(state);
-        for (id, layer) in gone {
-            match layer {
-                Some(Ok(frozen)) => frozen.layer.remove(),
-                _ => remove_files(&self.layers_dir, id),
+        let gone = gone.into_iter().map(|id| Doomed::of(id, state.layers.remove(&id))).collect();
+        self.doom(state, gone);
+        if is_full {
+            // The next deletion needs the room. This one has happened, whatever becomes of its files.
+            if let Err(error) = self.sync_log() {
+                tracing::warn!(%error, "the files of what was deleted stay until the next change");
             }
         }
         keep_spare(&self.dir);
         Ok(())
+    }
+
+    /// Removes the files of layers that the latest change has dropped, or has it done when the change is on the host's disk.
+    pub(super) fn doom(&self, mut state: MutexGuard<'_, StoreState>, layers: Vec<Doomed>) {
+        if state.log_unsynced {
+            state.doomed.extend(layers);
+            return;
+        }
+        drop(state);
+        self.remove_doomed(layers);
+    }
+
+    /// Removes the files of layers.
+    pub(super) fn remove_doomed(&self, layers: Vec<Doomed>) {
+        for layer in layers {
+            match layer {
+                Doomed::Loaded(layer) => layer.remove(),
+                Doomed::Damaged(id) => remove_files(&self.layers_dir, id),
+            }
+        }
     }
 
     /// Lets the background work look again.

@@ -118,6 +118,7 @@ fn a_deleted_volume_gives_its_files_back_and_its_snapshot_stays() {
     assert_eq!(content(&store.open_volume("w").unwrap()), then);
     store.delete_volume("w").unwrap();
     store.delete_snapshot("s").unwrap();
+    store.settle();
     assert_eq!(layer_files(dir.path()), Vec::<String>::new());
 }
 
