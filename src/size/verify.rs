@@ -13,7 +13,7 @@ use crate::predict::server::ModelledServer;
 const CHECK_SPAN: Nanos = Nanos::from_secs(120);
 /// Multiples of the planned load that choices are looked for with.
 const FACTORS: [f64; 5] = [1.0, 1.25, 1.6, 2.0, 3.0];
-/// Share of the transactions that a choice has to come to. The others may wait for a moment at the end of a run.
+/// Share of the transactions that a choice has to finish in time. A few may be late for a moment at the end of a run.
 const MET: f64 = 0.999;
 /// Single volumes, and arrays, that are checked at most.
 const MOST_CHECKS: usize = 16;

@@ -121,7 +121,7 @@ fn logs_on_volumes_of_their_own_are_told_by_role_and_a_slow_one_limits() {
 fn logs_that_share_a_volume_have_its_limit_together_and_one_that_is_not_written_has_none() {
     println!("seed 1");
     let data = "data=gp3:size=600GiB,iops=16000,throughput=1000";
-    let spec = "io1:size=10GiB,iops=100";
+    let spec = "io1:size=40GiB,iops=100";
     let with = ["--set", "server.log_bin=true", "--set", "server.sync_binlog=1"];
     let shared = format!("{data},redo+binlog={spec}");
     let apart = format!("{data},redo={spec},binlog={spec}");

@@ -27,7 +27,7 @@ impl Mix {
     /// give whole numbers; a transaction stays one.
     pub(super) fn of(shape: &Shape) -> Self {
         let most = if shape.autocommit { 10 } else { 1 };
-        let rows = shape.rows;
+        let rows = shape.changes();
         let apart = |times: &u32| {
             let parts = [shape.reads, rows.updated, rows.inserted, rows.deleted];
             let off = |part: f64| (part * f64::from(*times) - (part * f64::from(*times)).round()).abs();
@@ -40,8 +40,9 @@ impl Mix {
 
     fn times(shape: &Shape, times: f64) -> Self {
         let count = |part: f64| whole((part * times).round().min(MOST_STATEMENTS));
-        let (reads, updates) = (count(shape.reads), count(shape.rows.updated));
-        let pairs = count((shape.rows.inserted + shape.rows.deleted) / 2.0);
+        let changes = shape.changes();
+        let (reads, updates) = (count(shape.reads), count(changes.updated));
+        let pairs = count((changes.inserted + changes.deleted) / 2.0);
         let is_range = shape.rows_per_read >= RANGE;
         let nothing = reads + updates + pairs == 0;
         // The indexed column changes in half of the updates.

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::file::BEFORE;
 use super::proposal::{NotProved, Proposal};
+use super::shape::RowsWritten;
 use crate::run::Measured;
 use crate::text::TextTable;
 
@@ -85,7 +86,7 @@ fn of_rows(proposal: &Proposal, measured: &Rates) -> [Matched; 2] {
     let written = measured.write_statements.zip(tps).map(|(statements, tps)| statements / tps);
     let lengths = measured.transactions().map(|_| rows.row_bytes);
     [
-        pair("rows written a transaction", Some(shape.rows.all()), written),
+        pair("rows written a transaction", shape.rows.as_ref().map(RowsWritten::all), written),
         pair("bytes of a row", shape.row_bytes, lengths),
     ]
 }

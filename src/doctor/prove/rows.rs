@@ -98,7 +98,7 @@ impl BinlogImage {
 pub(super) struct Logs {
     /// Whose server it is.
     pub(super) maker: Maker,
-    /// What its binary log holds; None: it writes none.
+    /// What its binary log holds; None: it writes none, or compresses it, so that its bytes tell nothing of rows.
     pub(super) binlog: Option<BinlogImage>,
     /// Bytes of its pages.
     pub(super) page_bytes: u32,
@@ -112,7 +112,8 @@ impl Logs {
         let format =
             setting("binlog_format").unwrap_or(if maker == Maker::MariaDb { "MIXED" } else { "ROW" });
         let image = setting("binlog_row_image").unwrap_or("FULL");
-        let logs = setting("log_bin") == Some("on");
+        let is_on = |name| setting(name).is_some_and(|word| word == "1" || word.eq_ignore_ascii_case("on"));
+        let logs = is_on("log_bin") && !is_on("binlog_transaction_compression") && !is_on("log_bin_compress");
         Self {
             maker,
             binlog: logs.then(|| BinlogImage::of(format, image)),
@@ -202,8 +203,13 @@ pub(super) fn fit(shape: &Shape, logs: &Logs) -> Rows {
     let mix = Mix::of(shape);
     let usual = RowLengths::SYSBENCH;
     let writes = mix.written() > 0.0;
-    let redo = shape.redo_bytes.filter(|bytes| writes && *bytes > 0.0);
-    let binlog = shape.binlog_bytes.filter(|bytes| writes && *bytes > 0.0 && logs.binlog.is_some());
+    // Of a transaction, or of a statement that writes: others may be counted as transactions where each commits by itself.
+    let parts = if shape.autocommit { shape.writing() } else { 1.0 };
+    let wanted = |bytes: Option<f64>| {
+        bytes.map(|bytes| bytes / parts).filter(|bytes| writes && bytes.is_finite() && *bytes > 0.0)
+    };
+    let redo = wanted(shape.redo_bytes);
+    let binlog = wanted(shape.binlog_bytes).filter(|_| logs.binlog.is_some());
     let rows =
         |mix, lengths: RowLengths| Rows { mix, lengths, row_bytes: lengths.page_bytes(logs.page_bytes) };
     if redo.is_none() && binlog.is_none() && shape.row_bytes.is_none() {
@@ -269,7 +275,7 @@ mod tests {
             deletes: 1.0,
             clients: 8.0,
             working_set: 1e9,
-            rows: RowsWritten { updated: 2.0, inserted: 1.0, deleted: 1.0 },
+            rows: Some(RowsWritten { updated: 2.0, inserted: 1.0, deleted: 1.0 }),
             redo_bytes: redo,
             binlog_bytes: binlog,
             row_bytes: row,

@@ -24,8 +24,8 @@ pub(super) struct Shape {
     pub(super) clients: f64,
     /// Bytes of the pages that are in use: what would make the buffer pool miss as often if all were used alike.
     pub(super) working_set: f64,
-    /// Rows that a transaction writes.
-    pub(super) rows: RowsWritten,
+    /// Rows that a transaction writes; None: they were not counted.
+    pub(super) rows: Option<RowsWritten>,
     /// Bytes of redo in a transaction; None: they were not counted.
     pub(super) redo_bytes: Option<f64>,
     /// Bytes of binary log in a transaction; None: they were not counted.
@@ -34,7 +34,7 @@ pub(super) struct Shape {
     pub(super) row_bytes: Option<f64>,
 }
 
-/// Rows that a transaction writes. Where they were not counted, each statement writes one.
+/// Rows that are written, by what is done to them.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct RowsWritten {
     /// Rows updated.
@@ -85,8 +85,7 @@ impl Shape {
         }
         let [updates, inserts, deletes] = writing(seen, writes);
         let rows_per_read = rows_per_read(seen, reads, updates + deletes);
-        let rows =
-            written(seen).unwrap_or(RowsWritten { updated: updates, inserted: inserts, deleted: deletes });
+        let rows = written(seen);
         let row_bytes = seen.tables.as_ref().and_then(|tables| tables.rows).map(|rows| rows.row_bytes());
         let page = page_bytes(seen);
         let rows_on_a_page = row_bytes.map_or(ROWS_ON_A_PAGE, |bytes| (page / bytes).max(1.0));
@@ -101,15 +100,29 @@ impl Shape {
             deletes: deletes / tps,
             clients: seen.clients.or(rates.threads_running).unwrap_or(1.0).max(1.0),
             working_set: working_set(seen, &rates, reads * (1.0 + rows_per_read / rows_on_a_page) + writes)?,
-            rows: RowsWritten {
+            rows: rows.map(|rows| RowsWritten {
                 updated: rows.updated / tps,
                 inserted: rows.inserted / tps,
                 deleted: rows.deleted / tps,
-            },
+            }),
             redo_bytes: each(rates.redo_bytes),
             binlog_bytes: each(rates.binlog_bytes),
             row_bytes,
         })
+    }
+}
+
+impl Shape {
+    /// Statements in a transaction that write.
+    pub(super) fn writing(&self) -> f64 {
+        self.updates + self.inserts + self.deletes
+    }
+
+    /// Rows that the load writes in a transaction, each with a statement of its own. Where statements commit by themselves,
+    /// they are as many as the server's statements, so that the load does not commit once for each row of a longer one.
+    pub(super) fn changes(&self) -> RowsWritten {
+        let statements = RowsWritten { updated: self.updates, inserted: self.inserts, deleted: self.deletes };
+        self.rows.filter(|_| !self.autocommit).unwrap_or(statements)
     }
 }
 
@@ -146,7 +159,8 @@ fn written(seen: &Observation) -> Option<RowsWritten> {
 /// Bytes of InnoDB's pages.
 pub(super) fn page_bytes(seen: &Observation) -> f64 {
     let variable = seen.variables.as_ref().and_then(|all| all.get("innodb_page_size"));
-    variable.and_then(|bytes| bytes.parse().ok()).unwrap_or(16_384.0)
+    let bytes = variable.and_then(|bytes| bytes.parse().ok());
+    bytes.filter(|bytes| (4_096.0..=65_536.0).contains(bytes)).unwrap_or(16_384.0)
 }
 
 /// Rows that a SELECT looks at: as digests count them; else what the storage engines were asked for, without what updates and
@@ -236,8 +250,8 @@ mod tests {
         assert_eq!(shape.rows_per_read, 5.0, "7,300 rows, of which changes took 300, for 1,400 statements");
         assert_eq!(shape.working_set, 10_000.0 * 16_384.0, "what the pool holds");
         assert_eq!(
-            shape.rows,
-            RowsWritten { updated: 2.0, inserted: 1.0, deleted: 1.0 },
+            (shape.rows, shape.changes()),
+            (None, RowsWritten { updated: 2.0, inserted: 1.0, deleted: 1.0 }),
             "one of a statement"
         );
     }
@@ -257,8 +271,10 @@ mod tests {
         let rows = Some(RowStatistics { rows: 10_000, bytes: 4_000_000 });
         with.tables = Some(Tables { rows, ..Tables::default() });
         let shape = Shape::of(&with).unwrap();
-        assert_eq!(shape.rows, RowsWritten { updated: 10.0, inserted: 3.0, deleted: 1.0 });
-        assert_eq!((shape.updates, shape.rows.all()), (2.0, 14.0));
+        assert_eq!(shape.rows, Some(RowsWritten { updated: 10.0, inserted: 3.0, deleted: 1.0 }));
+        assert_eq!((shape.updates, shape.changes().all()), (2.0, 14.0));
+        // Where each statement commits by itself, one of several rows is one commit all the same.
+        assert_eq!(Shape { autocommit: true, ..shape.clone() }.changes().all(), shape.writing());
         assert_eq!(
             (shape.redo_bytes, shape.binlog_bytes, shape.row_bytes),
             (Some(5_000.0), Some(2_000.0), Some(400.0))
@@ -267,7 +283,7 @@ mod tests {
         let innodb =
             [("innodb_rows_updated", 200.0), ("innodb_rows_inserted", 100.0), ("innodb_rows_deleted", 100.0)];
         let shape = Shape::of(&seen(rates(), &[&growth[..], &innodb].concat())).unwrap();
-        assert_eq!(shape.rows.all(), 4.0);
+        assert_eq!(shape.changes().all(), 4.0);
         assert_eq!((shape.redo_bytes, shape.row_bytes), (None, None));
     }
 

@@ -193,35 +193,30 @@ fn kept_s(v: &View<'_>) -> Result<f64, Gap> {
     if known { Ok(0.0) } else { does_not_apply("the server has no variable for it") }
 }
 
-/// A week, in seconds: how long binary logs are to be kept where nothing speaks against it.
-const WEEK: f64 = 604_800.0;
-
-/// The variable that keeps binary logs for at most `most` seconds and at most a week, in whole hours or, on servers that
-/// know nothing shorter, days; none where `most` is less than one.
-fn keep(v: &View<'_>, most: f64) -> Result<Option<(&'static str, String, Dynamic)>, Gap> {
-    let (variable, step, unit) = match v.maybe("binlog_expire_logs_seconds")? {
-        Some(_) => ("binlog_expire_logs_seconds", 3_600.0, 1.0),
-        None => ("expire_logs_days", 86_400.0, 86_400.0),
-    };
-    let seconds = (most.min(WEEK) / step).floor() * step;
-    Ok((seconds > 0.0).then(|| (variable, format!("{:.0}", seconds / unit), Dynamic::ALWAYS)))
+/// The variable that keeps binary logs for a number of seconds, and its unit in seconds.
+fn retention_variable(v: &View<'_>) -> Result<(&'static str, f64), Gap> {
+    Ok(match v.maybe("binlog_expire_logs_seconds")? {
+        Some(_) => ("binlog_expire_logs_seconds", 1.0),
+        None => ("expire_logs_days", 86_400.0),
+    })
 }
 
 fn retention(v: &View<'_>) -> Judged {
     v.needs_binlog()?;
     let kept = kept_s(v)?;
+    let (variable, unit) = retention_variable(v)?;
     let off = v.maybe("binlog_expire_logs_auto_purge")?.is_some_and(|word| !crate::view::is_on(word));
     if kept == 0.0 || off {
         let by_size = v.maybe("max_binlog_total_size")?.is_some_and(|bytes| bytes != "0");
         if by_size {
             return FINE;
         }
-        let set = match keep(v, WEEK)? {
-            Some(_) if off => ("binlog_expire_logs_auto_purge", "ON".to_owned(), Dynamic::ALWAYS),
-            set => set.expect("a week is longer than a day"),
-        };
+        let week = format!("{:.0}", 604_800.0 / unit);
+        let purge = off.then_some(("binlog_expire_logs_auto_purge", "ON", Dynamic::ALWAYS));
+        let keep = (kept == 0.0).then_some((variable, &*week, Dynamic::ALWAYS));
+        let set: Vec<_> = purge.into_iter().chain(keep).collect();
         return Found::because("Binary logs are kept for ever: the volume fills up.")
-            .fix(v.fix("Keep a week, or as long as backups need.", &[(set.0, &set.1, set.2)])?)
+            .fix(v.fix("Keep a week, or as long as backups need.", &set)?)
             .answer();
     }
     let (Ok(rate), Ok(place)) = (v.metric("binlog_bytes"), v.place(Files::Binlog)) else { return FINE };
@@ -231,13 +226,13 @@ fn retention(v: &View<'_>) -> Judged {
     if rate * kept <= free {
         return FINE;
     }
-    let fix = match keep(v, 0.5 * free / rate)? {
-        Some((variable, value, dynamic)) => v.fix(
-            "Keep what takes half of the free space at the present rate, or enlarge the volume.",
-            &[(variable, &value, dynamic)],
-        )?,
-        None => Fix::by_hand("Enlarge the volume of the binary log."),
-    };
+    // No statement: how many files there are already is not known, and less time deletes what is older.
+    let fix = format!(
+        "Enlarge the volume: at this rate {} are written in the time that files are kept. Or keep less: half of the free space holds {}. \
+         A lower {variable} deletes older files at once: see first that backups and replicas do not need them.",
+        size(rate * kept),
+        time(0.5 * free / rate)
+    );
     Found::because(format!(
         "At {}/s the {} free are full in {}; files are kept for {}.",
         size(rate),
@@ -246,7 +241,7 @@ fn retention(v: &View<'_>) -> Judged {
         time(kept)
     ))
     .severity(Severity::High)
-    .fix(fix)
+    .fix(Fix::by_hand(fix))
     .answer()
 }
 

@@ -2,7 +2,7 @@
 
 use ebbtide_catalog::Resolved;
 use ebbtide_observe::{LoadInterval, VolumeLoad};
-use ebbtide_volume::{KIB, MIB, RateLimit};
+use ebbtide_volume::{MIB, RateLimit};
 use serde::Serialize;
 
 /// Figures of metrics that cannot be right, and that no single interval shows to be damaged.
@@ -16,9 +16,9 @@ pub struct Inconsistency {
     pub time_pct: f64,
 }
 
-/// The most that EBS counts as one operation of an SSD volume, bytes. Of an HDD volume it is 1 MiB:
+/// The most that EBS counts as one operation of any volume, bytes: of an HDD volume. Of an SSD volume it is 256 KiB:
 /// <https://docs.aws.amazon.com/ebs/latest/userguide/ebs-io-characteristics.html>.
-const SSD_UNIT: u64 = 256 * KIB;
+const LARGEST_UNIT: u64 = MIB;
 /// Times its bound that a figure is above it: minutes of two metrics may be cut a moment apart.
 const ROOM: f64 = 1.1;
 /// From this number of operations in an interval on, their mean size is judged.
@@ -30,8 +30,8 @@ pub(super) fn inconsistencies(load: &VolumeLoad, today: Option<&Resolved>) -> Ve
     type Side = fn(&LoadInterval) -> (f64, f64);
     let sides: [(&str, Side); 2] =
         [("reads", |one| (one.reads, one.read_bytes)), ("writes", |one| (one.writes, one.written_bytes))];
-    let unit = today.map_or(SSD_UNIT, |volume| u64::from(volume.members[0].accounting.unit_bytes));
-    let of = today.map_or("an SSD volume (1 MiB of st1 and sc1)", |volume| &volume.spec.volume.kind);
+    let unit = today.map_or(LARGEST_UNIT, |volume| u64::from(volume.members[0].accounting.unit_bytes));
+    let of = today.map_or("any volume", |volume| &volume.spec.volume.kind);
     for (kind, side) in sides {
         let size = |one: &LoadInterval| {
             let (ios, bytes) = side(one);

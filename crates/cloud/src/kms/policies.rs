@@ -48,9 +48,18 @@ pub(super) fn demand_action<'a>(
     action: &str,
     key: &Key,
 ) -> Result<Permit<'a>, ApiError> {
-    let encryption = ask.input.context("EncryptionContext");
+    let encryption = ask.input.context(encryption_context(action));
     let grant = state.grant_for(&ask.call.caller.arn, key, action, &encryption);
     demand_with(ask, action, key, grant)
+}
+
+/// The member of a request that has the encryption context of an action.
+fn encryption_context(action: &str) -> &'static str {
+    match action {
+        "ReEncryptFrom" => "SourceEncryptionContext",
+        "ReEncryptTo" => "DestinationEncryptionContext",
+        _ => "EncryptionContext",
+    }
 }
 
 /// The same with a grant that allows it, if there is one.
@@ -62,7 +71,7 @@ pub(super) fn demand_with<'a>(
 ) -> Result<Permit<'a>, ApiError> {
     let mut context = tags_of(key);
     context.insert("kms:CallerAccount".to_owned(), vec![ask.account().to_owned()]);
-    for (name, value) in ask.input.context("EncryptionContext") {
+    for (name, value) in ask.input.context(encryption_context(action)) {
         context.insert(format!("kms:EncryptionContext:{name}"), vec![value]);
     }
     if let Some(alias) = ask.input.text("KeyId").filter(|text| text.starts_with("alias/")) {
@@ -102,6 +111,10 @@ pub(super) fn permit<'a>(
     let is_own = call.caller.account == key.owner;
     let permit = match (verdict, grant) {
         (Verdict::Allows, _) if is_own => return Ok(Permit::Policies),
+        // A grant takes nothing from who may without it.
+        (Verdict::Delegates, _) if is_own && matches!(says, OwnPolicy::Allows) => {
+            return Ok(Permit::Policies);
+        }
         (_, Some(grant)) if is_own => return Ok(Permit::Grant(grant)),
         (Verdict::Allows | Verdict::Delegates, _) => Permit::Policies,
         (_, Some(grant)) => Permit::Grant(grant),

@@ -218,6 +218,21 @@ fn a_grant_allows_its_operations_until_it_is_revoked_or_retired() {
         admin.kms(&rig, "RevokeGrant", &json!({"KeyId": key, "GrantId": id})).unwrap();
         assert!(anna.encrypt(&rig, &key).is_err(), "revoked");
     }
+    // ReEncrypt has two contexts, one for each of its operations.
+    let made = json!({"KeyId": key, "Plaintext": "aGVsbG8=", "EncryptionContext": {"app": "db"}});
+    let blob = admin.kms(&rig, "Encrypt", &made).unwrap()["CiphertextBlob"].clone();
+    let ids = [("ReEncryptFrom", "db"), ("ReEncryptTo", "web")].map(|(operation, app)| {
+        grant(&rig, &admin, &key, to, &[operation], &context(json!({"app": app}))).unwrap()
+    });
+    let again = |to: &str| {
+        let input = json!({"CiphertextBlob": blob, "SourceEncryptionContext": {"app": "db"},
+            "DestinationKeyId": key, "DestinationEncryptionContext": {"app": to}});
+        anna.kms(&rig, "ReEncrypt", &input).is_ok()
+    };
+    assert_eq!((again("web"), again("db")), (true, false));
+    for id in ids {
+        admin.kms(&rig, "RevokeGrant", &json!({"KeyId": key, "GrantId": id})).unwrap();
+    }
     // Not of another user, nor against a deny.
     grant(&rig, &admin, &key, to, &["Encrypt"], &json!({})).unwrap();
     assert!(User::may("bob", &[("Allow", "ec2:*")]).encrypt(&rig, &key).is_err());
@@ -248,9 +263,12 @@ fn who_retires_a_grant_and_what_a_grantee_passes_on() {
     let passed = |operations: &[&str]| grant(&rig, &anna, &key, &carl.caller.arn, operations, &json!({}));
     assert_eq!(passed(&["Encrypt"]).unwrap_err().code, "AccessDeniedException", "anna has no Encrypt");
     passed(&["Decrypt"]).unwrap();
+    // Who may by policies passes on what they like, whatever grants they have.
+    let rights = User::may("anna", &[("Allow", "kms:*")]);
+    grant(&rig, &rights, &key, &carl.caller.arn, &["Encrypt"], &json!({})).unwrap();
     retire(&anna, &id).unwrap();
     assert_eq!(passed(&["Decrypt"]).unwrap_err().code, "AccessDeniedException");
-    assert_eq!(list(), 1, "carl's stays");
+    assert_eq!(list(), 2, "carl's stay");
 }
 
 #[test]

@@ -62,6 +62,9 @@ pub(super) struct ChangeLog {
     uncut: bool,
     /// Whether the manifest that names it may not have its name on the host's disk yet.
     unnamed: bool,
+    /// Whether a sync failed. The kernel reports that once and may have given up what it could not write, so that a later
+    /// sync shows nothing: the log is never sealed further, and is to be replaced.
+    lost: bool,
 }
 
 /// Name of a log.
@@ -90,9 +93,9 @@ impl ChangeLog {
             StoreError::io("create", &path)(e)
         })?;
         notify_synced(Synced::Content(&path));
-        let (dir, file, uncut, unnamed) = (dir.clone(), Arc::new(file), false, false);
+        let (dir, file, uncut, unnamed, lost) = (dir.clone(), Arc::new(file), false, false, false);
         let (end, sealed) = (HEADER_BYTES, HEADER_BYTES);
-        Ok(Self { dir, path, number, file, end, sealed, manifest_bytes, uncut, unnamed })
+        Ok(Self { dir, path, number, file, end, sealed, manifest_bytes, uncut, unnamed, lost })
     }
 
     /// Takes up the log that `scan` read, and cuts off what is torn. With `host_sync` it is on the host's disk after that.
@@ -108,8 +111,9 @@ impl ChangeLog {
         if torn_bytes > 0 {
             tracing::warn!(file = %path.display(), offset = end, bytes = torn_bytes, "cut off a change that was not answered");
         }
-        let (dir, uncut, unnamed) = (dir.clone(), torn_bytes > 0, host_sync);
-        let mut log = Self { dir, path, number, file, end, sealed, manifest_bytes, uncut, unnamed };
+        // A killed process may have renamed its manifest a moment before.
+        let (dir, uncut, unnamed, lost) = (dir.clone(), torn_bytes > 0, true, false);
+        let mut log = Self { dir, path, number, file, end, sealed, manifest_bytes, uncut, unnamed, lost };
         log.make_ready(host_sync).map_err(StoreError::io("truncate", &log.path))?;
         if host_sync {
             log.file.sync_data().map_err(StoreError::io("sync", &log.path))?;
@@ -167,9 +171,34 @@ impl ChangeLog {
         (Arc::clone(&self.file), self.path.clone(), self.end)
     }
 
+    /// Puts the log and the name of its manifest on the host's disk, and seals it.
+    pub(super) fn settle(&mut self) -> Result<(), StoreError> {
+        self.file.sync_data().map_err(StoreError::io("sync", &self.path))?;
+        self.dir.sync().map_err(StoreError::io("sync", self.dir.path()))?;
+        notify_synced(Synced::Content(&self.path));
+        self.unnamed = false;
+        self.seal(self.end);
+        Ok(())
+    }
+
+    /// Whether the manifest that names it may not have its name on the host's disk yet.
+    pub(super) const fn is_unnamed(&self) -> bool {
+        self.unnamed
+    }
+
+    /// Notes that a sync failed.
+    pub(super) const fn mark_lost(&mut self) {
+        self.lost = true;
+    }
+
+    /// Whether a sync failed.
+    pub(super) const fn is_lost(&self) -> bool {
+        self.lost
+    }
+
     /// Notes that the log is on the host's disk up to an offset. Where the host refuses, the seal stays as it was.
     pub(super) fn seal(&mut self, upto: u64) {
-        if upto > self.sealed && self.file.write_all_at(&header(self.number, upto), 0).is_ok() {
+        if upto > self.sealed && !self.lost && self.file.write_all_at(&header(self.number, upto), 0).is_ok() {
             self.sealed = upto;
         }
     }
@@ -181,7 +210,7 @@ impl ChangeLog {
 
     /// Whether it is time to write the manifest as a whole.
     pub(super) const fn is_long(&self) -> bool {
-        self.end > LONG_BYTES && self.end > self.manifest_bytes
+        self.lost || (self.end > LONG_BYTES && self.end > self.manifest_bytes)
     }
 
     /// Its number.
@@ -265,8 +294,9 @@ fn parse(
     let (mut changes, mut at) = (Vec::new(), HEADER);
     while at < bytes.len() {
         let end = line_end(bytes, at);
-        match parse_line(number, at, &bytes[at..end]) {
-            Ok(change) => changes.push(change),
+        match text_of(number, at, &bytes[at..end]) {
+            // It is whole, so that it is not torn.
+            Ok(text) => changes.push(serde_json::from_slice(text).map_err(|e| (at, e.to_string()))?),
             Err(what) if at < sealed => return Err((at, what)),
             Err(what) if !host_restarted && any_line(bytes, number, at + 1) => return Err((at, what)),
             Err(_) => break,
@@ -287,11 +317,6 @@ fn line_end(bytes: &[u8], at: usize) -> usize {
     bytes[at..].iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |len| at + len + 1)
 }
 
-fn parse_line(number: u64, at: usize, line: &[u8]) -> Result<Change, String> {
-    let text = text_of(number, at, line)?;
-    serde_json::from_slice(text).map_err(|e| e.to_string())
-}
-
 /// What a line holds, provided that its checksum is right.
 fn text_of(number: u64, at: usize, line: &[u8]) -> Result<&[u8], String> {
     let text = line.strip_suffix(b"\n").and_then(|line| line.get(CRC..));
@@ -304,7 +329,8 @@ fn text_of(number: u64, at: usize, line: &[u8]) -> Result<&[u8], String> {
     Ok(text)
 }
 
-fn line(number: u64, at: u64, text: &[u8]) -> Vec<u8> {
+/// A line of the log.
+pub(super) fn line(number: u64, at: u64, text: &[u8]) -> Vec<u8> {
     [checksum(number, at, text).as_bytes(), text, b"\n"].concat()
 }
 

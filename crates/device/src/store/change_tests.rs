@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::change_log::{ChangeLog, HEADER_BYTES, log_name, scan};
+use super::change_log::{ChangeLog, HEADER_BYTES, line, log_name, scan};
 use super::entries::{Change, Entries, LayerId};
 use super::manifest::Manifest;
 use super::manifest_file::{MANIFEST, NEW_MANIFEST, load};
@@ -474,4 +474,49 @@ fn files_of_a_deleted_volume_go_when_the_deletion_is_on_the_hosts_disk() {
     store.delete_volume("v").unwrap();
     store.settle();
     assert_eq!((there.lock().last(), journal.exists()), (Some(&true), false));
+}
+
+#[test]
+fn what_a_killed_process_left_goes_when_the_changes_are_on_the_hosts_disk() {
+    let dir = filled();
+    let orphan = dir.path().join("layers/000000ff.journal");
+    fs::write(&orphan, "left").unwrap();
+    let there = Arc::new(Mutex::new(Vec::new()));
+    let (seen, of) = (Arc::clone(&there), orphan.clone());
+    observe(dir.path(), move |_| seen.lock().push(of.exists()));
+    let store = open(dir.path());
+    assert_eq!((there.lock().first(), orphan.exists()), (Some(&true), false));
+    drop(store);
+    assert_filled(dir.path());
+}
+
+#[test]
+fn a_whole_change_that_cannot_be_read_is_damage_and_not_torn() {
+    let (_temp, dir, log) = log_of(2);
+    let line = line(log.number(), log.end(), br#"{"of_a_later_version":1}"#);
+    let file = dir.file(&log_name(log.number()), Access::Write).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&file, &line, log.end()).unwrap();
+    for restarted in [false, true] {
+        let (at, what) = scanned(&dir, restarted).unwrap_err();
+        assert_eq!(at, log.end(), "{what}");
+        assert!(what.contains("of_a_later_version"), "{what}");
+    }
+}
+
+#[test]
+fn a_log_whose_sync_failed_is_replaced_before_anything_is_removed() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    store.create_volume("v", SIZE, Value::Null).unwrap();
+    store.create_volume("w", SIZE, Value::Null).unwrap();
+    store.settle();
+    // It takes what is written, and refuses to be synced.
+    let null = fs::File::options().read(true).write(true).open("/dev/null").unwrap();
+    store.inner().state.lock().log.replace_file(null);
+    store.delete_volume("v").unwrap();
+    store.settle();
+    assert_eq!(files(dir.path()), ["changes.00000002", "manifest"]);
+    assert!(!dir.path().join("layers/00000001.journal").exists());
+    drop(store);
+    assert_eq!(open(dir.path()).names().volumes, ["w"]);
 }

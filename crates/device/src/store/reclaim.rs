@@ -91,6 +91,8 @@ impl StoreShared {
                 continue;
             };
             state.working = true;
+            state.synced_last = job == Job::SyncLog;
+            let sealed = if let Job::Seal(id) = job { Some(id) } else { None };
             drop(state);
             let done = self.run(&job);
             state = self.state.lock();
@@ -99,6 +101,9 @@ impl StoreShared {
                 let cause = std::error::Error::source(&e).map(ToString::to_string).unwrap_or_default();
                 tracing::warn!(?job, error = %e, cause, "background work waits for the next change");
                 state.given_up.insert(job);
+            }
+            if let Some(id) = sealed {
+                state.forget_settled_up_to(id);
             }
         }
         let unsynced = state.log_unsynced;
@@ -135,8 +140,10 @@ impl StoreShared {
             let grown = state.manifest.volume_on(*id).is_none() && frozen.layer.journal.lock().has_grown();
             grown.then_some(Job::Seal(*id))
         });
-        let of_manifest = sync.into_iter().chain(rewrite);
-        of_manifest.chain(merges).chain(rewrites).chain(seals).find(|job| !state.given_up.contains(job))
+        // Under a load of changes there is always something to sync, and the others must come to their turn.
+        let (first, last) = if state.synced_last { (None, sync) } else { (sync, None) };
+        let others = rewrite.into_iter().chain(merges).chain(rewrites).chain(seals);
+        first.into_iter().chain(others).chain(last).find(|job| !state.given_up.contains(job))
     }
 
     fn run(&self, job: &Job) -> Result<(), StoreError> {
@@ -274,11 +281,25 @@ impl StoreShared {
                 break;
             }
         }
+        // A long merge keeps nobody's deletion from giving its space back.
+        if state.log_unsynced && !state.given_up.contains(&Job::SyncLog) {
+            drop(state);
+            if let Err(error) = self.sync_log() {
+                tracing::warn!(%error, "the log of the manifest is synced after the next change");
+                self.state.lock().given_up.insert(Job::SyncLog);
+            }
+        }
         !self.stop.load(Ordering::SeqCst)
     }
 }
 
 impl StoreState {
+    /// Leaves out the layers up to one that was sealed, which is the first that had to be: there is nothing to do about them.
+    fn forget_settled_up_to(&mut self, id: LayerId) {
+        let given_up = &self.given_up;
+        self.unsettled.retain(|other| *other > id || given_up.contains(&Job::Seal(*other)));
+    }
+
     /// Leaves only those layers to be looked at again whose sealing failed: there is nothing else to do about the others.
     fn forget_settled(&mut self) {
         let given_up = &self.given_up;

@@ -52,12 +52,18 @@ impl VolumeStore {
         require_own(&dir)?;
         let (lock, dir) = lock(&dir, true)?;
         let restarted = host_restarted(&dir);
-        let (manifest, log) = take_up(&dir, restarted, options)?;
+        let (manifest, mut log) = take_up(&dir, restarted, options)?;
         let layers_dir = layers(&dir)?;
         protect(&dir)?;
         protect(&layers_dir)?;
-        remove_left(&dir, &former_manifests(&dir, Some(log.number()))?)?;
-        remove_left(&layers_dir, &orphans(&layers_dir, &manifest)?)?;
+        let former = former_manifests(&dir, Some(log.number()))?;
+        let orphans = orphans(&layers_dir, &manifest)?;
+        if !(former.is_empty() && orphans.is_empty()) {
+            // A host could else lose the change that dropped them, and keep the removal.
+            log.settle()?;
+        }
+        remove_left(&dir, &former)?;
+        remove_left(&layers_dir, &orphans)?;
         keep_spare(&dir);
         let mut layers = BTreeMap::new();
         for (id, entry) in manifest.layers() {
@@ -83,6 +89,7 @@ impl VolumeStore {
             given_up: BTreeSet::new(),
             rounds: 0,
             working: false,
+            synced_last: false,
             waiting: 0,
         };
         let shared = StoreShared {

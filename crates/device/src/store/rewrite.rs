@@ -6,24 +6,37 @@ use super::StoreError;
 use super::change_log::ChangeLog;
 use super::home::keep_spare;
 use super::manifest_file::{encode, put_in_place, sync_names, write_new};
-use super::shared::StoreShared;
+use super::shared::{Job, StoreShared};
 use super::synced::{Synced, notify_synced};
 
 impl StoreShared {
     /// Puts the log on the host's disk, says so in it, and removes the files of layers that waited for it.
     pub(super) fn sync_log(&self) -> Result<(), StoreError> {
-        let ((file, path, upto), number, doomed) = {
+        let ((file, path, upto), number, unnamed, doomed) = {
             let mut state = self.state.lock();
             state.log_unsynced = false;
-            (state.log.to_sync(), state.log.number(), std::mem::take(&mut state.doomed))
+            if state.log.is_lost() {
+                return Ok(()); // what waits goes with the next log
+            }
+            let log = &state.log;
+            (log.to_sync(), log.number(), log.is_unnamed(), std::mem::take(&mut state.doomed))
         };
-        let synced = file.sync_data().map_err(StoreError::io("sync", &path));
+        let content = file.sync_data().map_err(StoreError::io("sync", &path));
+        let content_lost = content.is_err();
+        let synced = content.and_then(|()| if unnamed { sync_names(&self.dir) } else { Ok(()) });
         let mut state = self.state.lock();
+        let is_same = state.log.number() == number;
+        if is_same && content_lost {
+            state.log.mark_lost();
+        }
         // A log that has taken its place meanwhile is synced later.
-        if synced.is_err() || state.log.number() != number {
+        if synced.is_err() || !is_same {
             state.log_unsynced = true;
             state.doomed.extend(doomed);
             return synced;
+        }
+        if unnamed {
+            state.log.mark_named();
         }
         notify_synced(Synced::Content(&path));
         state.log.seal(upto);
@@ -55,6 +68,7 @@ impl StoreShared {
             switched.inspect_err(|_| log.discard())?;
             log.mark_unnamed();
             state.log_unsynced = log.is_unsealed() || !state.doomed.is_empty();
+            state.given_up.remove(&Job::SyncLog);
             let old = std::mem::replace(&mut state.log, log);
             if durable {
                 // Before the next change is answered.

@@ -56,6 +56,8 @@ pub(super) struct StoreState {
     pub(super) rounds: u32,
     /// Whether a job runs.
     pub(super) working: bool,
+    /// Whether the latest job was [`Job::SyncLog`].
+    pub(super) synced_last: bool,
     /// Callers that wait for the background work.
     pub(super) waiting: usize,
 }

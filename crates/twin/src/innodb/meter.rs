@@ -189,8 +189,9 @@ pub struct ModelOutcome {
     pub measured: Nanos,
     /// Transactions finished in it.
     pub transactions: u64,
-    /// Transactions of an open loop that had arrived and waited for a free connection at the end.
-    pub waiting: u64,
+    /// Transactions of an open loop that were late at the end: as many as were unfinished more than when the measurement began,
+    /// where they are over 3% of the finished ones. Fewer are what is under way by chance.
+    pub late: u64,
     /// Latencies of the finished transactions, nanoseconds.
     pub latency: Histogram<u64>,
     /// I/O by kind of file, in the order of [`FileKind::ALL`].
@@ -220,10 +221,10 @@ impl ModelOutcome {
         self.transactions as f64 / self.measured.as_secs_f64().max(1e-9)
     }
 
-    /// Of an open loop, the share of the transactions that it came to, 0 to 1: the others wait for a connection at the end.
+    /// Of an open loop, the share of the transactions that were not late at the end, 0 to 1.
     #[must_use]
     pub fn share_carried(&self) -> f64 {
-        self.transactions as f64 / ((self.transactions + self.waiting) as f64).max(1.0)
+        self.transactions as f64 / ((self.transactions + self.late) as f64).max(1.0)
     }
 
     /// A quantile (0 to 1) of the latency; none without transactions.
@@ -267,6 +268,8 @@ impl ModelOutcome {
     }
 }
 
+/// Share of the finished transactions by which the unfinished ones may grow without being late.
+const AT_ONCE: f64 = 0.03;
 /// Spans of a run, at most.
 const SPANS: u64 = 240;
 
@@ -283,6 +286,7 @@ pub(crate) struct Meter {
     latency: Histogram<u64>,
     files_before: [FileTotals; 5],
     busy_before: f64,
+    unfinished_before: u64,
     limits: [u64; Limiter::ALL.len()],
     /// Of each volume.
     balances: Vec<Balances>,
@@ -312,6 +316,15 @@ pub(crate) struct SecondView {
     pub(crate) clients: ClientTime,
     /// Transactions that wait for a client, in an open loop.
     pub(crate) backlog: usize,
+    /// Transactions that a client has begun.
+    pub(crate) begun: usize,
+}
+
+impl SecondView {
+    /// Transactions that have arrived in an open loop and are not finished.
+    const fn unfinished(&self) -> u64 {
+        (self.backlog + self.begun) as u64
+    }
 }
 
 /// The instance, whose credits are looked at with the volume of the data.
@@ -331,6 +344,7 @@ impl Meter {
             latency: Histogram::new_with_max(LONGEST_NS, 3).expect("the bounds are sound"),
             files_before: [FileTotals::default(); 5],
             busy_before: 0.0,
+            unfinished_before: 0,
             limits: [0; Limiter::ALL.len()],
             balances: disk
                 .parts()
@@ -377,6 +391,7 @@ impl Meter {
         if now <= self.settle {
             self.files_before = disk.totals();
             self.busy_before = view.busy_seconds;
+            self.unfinished_before = view.unfinished();
             self.stats_before.clone_from(&stats);
         }
         self.last = Some(LastSecond { stats, busy_seconds: view.busy_seconds, clients: view.clients });
@@ -469,6 +484,12 @@ impl Meter {
         disk.parts().iter().enumerate().zip(balances).map(of).collect()
     }
 
+    /// See [`ModelOutcome::late`].
+    fn late(&self, view: &SecondView) -> u64 {
+        let more = view.unfinished().saturating_sub(self.unfinished_before);
+        if !self.closed && more as f64 > AT_ONCE * self.transactions as f64 { more } else { 0 }
+    }
+
     pub(crate) fn finish(mut self, disk: &mut Disk, view: &SecondView, dirty_pages: u64) -> ModelOutcome {
         if self.spans.last().is_none_or(|span| span.end < self.end) {
             self.end_span(self.end, disk);
@@ -487,7 +508,7 @@ impl Meter {
         ModelOutcome {
             measured,
             transactions: self.transactions,
-            waiting: view.backlog as u64,
+            late: self.late(view),
             latency: self.latency,
             files,
             limits,

@@ -621,6 +621,7 @@ impl Model {
             vcpus: self.vcpus,
             clients: self.client_time,
             backlog: self.arrived.len(),
+            begun: self.clients.len() - self.idle.len(),
         }
     }
 

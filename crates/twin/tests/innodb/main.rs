@@ -75,8 +75,14 @@ fn an_open_load_below_the_knee_is_carried_and_above_it_latency_grows_without_bou
     close(below.tps(), 400.0, 0.03);
     assert_eq!(below.limiter().0, Limiter::Load);
     close(above.tps(), 500.0, 0.03);
-    assert_eq!((below.waiting, below.share_carried()), (0, 1.0));
+    assert_eq!((below.late, below.share_carried()), (0, 1.0));
     close(above.share_carried(), 500.0 / 600.0, 0.05);
+    // Here all that are late are in connections, of which there are enough for the whole run.
+    let slow = |rate| {
+        let base = setup(shape(4.0, 0.0, 0.0), volume(MS, Some(200), None), 20_000, 100.0, 4);
+        run(ModelSetup { load: ModelLoad { clients: 20_000, rate: Some(rate) }, ..base }).share_carried()
+    };
+    assert!((slow(40.0) - 1.0).abs() < 1e-9 && slow(60.0) < 0.97, "{} {}", slow(40.0), slow(60.0));
     let p50 = |outcome: &ModelOutcome| outcome.latency_at(0.5).unwrap();
     assert!(p50(&above) > Nanos(p50(&below).0 * 20), "{} {}", p50(&above), p50(&below));
 }

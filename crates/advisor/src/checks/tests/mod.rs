@@ -42,20 +42,21 @@ fn a_fix_that_was_followed_is_not_advised_again() {
 }
 
 #[test]
-fn binary_logs_are_kept_for_as_long_as_half_of_the_free_space_lasts() {
-    let asked = |kept: &str, rate: f64, free_gib: u64| {
-        let place = |place: &mut ServerDirectory| place.free_bytes = Some(free_gib << 30);
-        let seen = mysql().var("binlog_expire_logs_seconds", kept).rate("binlog_bytes", rate);
-        seen.place(place, device("sda")).asks("L03")
-    };
-    // 32 GiB in 20 h and a half.
-    let found = asked("604800", 465_000.0, 32);
+fn no_statement_deletes_binary_logs_where_space_ends_and_for_ever_ends_wherever_it_is_set() {
+    let place = |place: &mut ServerDirectory| place.free_bytes = Some(32 << 30);
+    let seen = mysql().var("binlog_expire_logs_seconds", "604800").rate("binlog_bytes", 465_000.0);
+    let found = seen.place(place, device("sda")).asks("L03");
     let fix = found.fix.unwrap();
-    assert_eq!(fix.statements, ["SET PERSIST binlog_expire_logs_seconds = 36000"], "{}", found.why);
-    assert_eq!(asked("36000", 465_000.0, 32).verdict, Assessment::Fine);
-    // No whole hour fits.
-    let found = asked("604800", 1e9, 32);
-    assert_eq!((found.verdict, found.fix.unwrap().set.len()), (Assessment::Found, 0));
+    assert!(fix.statements.is_empty() && fix.text.contains("holds 10 h"), "{}", fix.text);
+    let fix = |purge: &str, kept: &str| {
+        let seen =
+            mysql().var("binlog_expire_logs_auto_purge", purge).var("binlog_expire_logs_seconds", kept);
+        seen.asks("L03").fix.map(|fix| fix.set.len())
+    };
+    assert_eq!(
+        [fix("ON", "60"), fix("OFF", "60"), fix("ON", "0"), fix("OFF", "0")],
+        [None, Some(1), Some(1), Some(2)]
+    );
 }
 
 #[test]
