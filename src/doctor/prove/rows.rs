@@ -348,7 +348,7 @@ mod tests {
         assert_eq!(of_redo.binlog(rows.mix, false, rows.lengths), 0.0);
         let updates = RowsWritten { updated: 4.0, ..RowsWritten::default() };
         let long = Shape {
-            rows: updates,
+            rows: Some(updates),
             binlog_bytes: None,
             row_bytes: Some(3_000.0),
             ..shape(Some(2_500.0), None, None)
@@ -360,7 +360,8 @@ mod tests {
     #[test]
     fn where_nothing_was_observed_rows_are_sysbenchs_and_a_server_that_only_reads_has_the_length_alone() {
         assert_eq!(fit(&shape(None, None, None), &LOGS).lengths, RowLengths::SYSBENCH);
-        let reads = Shape { rows: RowsWritten::default(), ..shape(Some(500.0), Some(0.0), Some(1_000.0)) };
+        let reads =
+            Shape { rows: Some(RowsWritten::default()), ..shape(Some(500.0), Some(0.0), Some(1_000.0)) };
         let rows = fit(&reads, &LOGS);
         near(rows.row_bytes, 1_000.0, 1.1);
         assert_eq!((LOGS.redo(rows.mix, true, rows.lengths), rows.mix.written()), (0.0, 0.0));
@@ -370,10 +371,21 @@ mod tests {
     fn redo_that_is_too_little_for_an_index_leaves_its_changes_out() {
         assert_eq!(fit(&shape(Some(6_000.0), None, None), &LOGS).mix.index_updates, 1);
         let updates = RowsWritten { updated: 2.0, ..RowsWritten::default() };
-        let little = Shape { rows: updates, ..shape(Some(330.0), None, None) };
+        let little = Shape { rows: Some(updates), ..shape(Some(330.0), None, None) };
         let rows = fit(&little, &LOGS);
         assert_eq!((rows.mix.index_updates, rows.mix.plain_updates), (0, 2));
         near(LOGS.redo(rows.mix, false, rows.lengths), 330.0, 1.1);
+    }
+
+    #[test]
+    fn bytes_of_statements_that_commit_by_themselves_are_those_of_one_that_writes() {
+        // Two reads for each update, and all are counted: the redo of the updates is a third for each.
+        let updates =
+            Shape { updates: 1.0, inserts: 0.0, deletes: 0.0, autocommit: true, ..shape(None, None, None) };
+        let of_one = fit(&Shape { redo_bytes: Some(900.0), ..updates.clone() }, &LOGS);
+        let of_all = Shape { reads: 2.0 / 3.0, updates: 1.0 / 3.0, redo_bytes: Some(300.0), ..updates };
+        assert_eq!(fit(&of_all, &LOGS).lengths, of_one.lengths);
+        near(LOGS.redo(of_one.mix, true, of_one.lengths), 900.0, 1.1);
     }
 
     #[test]
