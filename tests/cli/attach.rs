@@ -4,7 +4,7 @@ use std::fs::OpenOptions;
 use std::io::{Read as _, Write as _};
 use std::process::{Command, Stdio};
 
-use crate::harness::{Home, Need, calibration, can, left_of, tool};
+use crate::harness::{Home, Need, can, left_of, tool};
 
 #[test]
 fn a_file_system_is_made_once_and_is_there_again_after_detaching() {
@@ -265,7 +265,7 @@ fn a_full_disk_of_the_host_is_an_error_of_the_guest_and_shows() {
         return;
     }
     let home = Home::on_a_small_disk(24);
-    std::fs::write(home.root().join("calibration.json"), calibration().to_string()).unwrap();
+    home.calibrate();
     home.serve();
     home.run_line("volume create db gp3:size=1GiB").ok();
     let device = home.run_line("volume attach db").ok();

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::harness::{Home, Need, Ran, calibration, can, kill_9, left_of};
+use crate::harness::{Home, Need, Ran, can, kill_9, left_of};
 
 /// A program of `./dev clients`, some of `./dev clients --all`; none, with the words that the test runner counts, where it
 /// is not installed.
@@ -165,9 +165,7 @@ fn boto3_sees_metrics_and_an_alarm_of_a_volume_also_after_a_kill() {
     if !can(&[Need::BlockDevices]) {
         return;
     }
-    let home = Home::new();
-    std::fs::create_dir_all(home.root()).unwrap();
-    std::fs::write(home.root().join("calibration.json"), calibration().to_string()).unwrap();
+    let home = Home::calibrated();
     let anna = create_user(&home, "anna");
     let events = home.sibling("events.jsonl");
     let copied = home.sibling("events.copied");
@@ -248,9 +246,7 @@ fn what_ec2_has_is_left_to_ec2_and_a_kill_leaves_no_link_to_a_device() {
     if !can(&[Need::BlockDevices]) {
         return;
     }
-    let home = Home::new();
-    std::fs::create_dir_all(home.root()).unwrap();
-    std::fs::write(home.root().join("calibration.json"), calibration().to_string()).unwrap();
+    let home = Home::calibrated();
     let anna = create_user(&home, "anna");
     let started = home.run_line("serve --detach --json --aws 0 --instant").ok().json();
     let url = started["aws"].as_str().unwrap().to_owned();

@@ -5,18 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::aws::{Key, client, create_user, environment, run, serve};
-use crate::harness::{EBBTIDE, Home, Need, Ran, calibration, can};
+use crate::harness::{EBBTIDE, Home, Need, Ran, can};
 
 fn repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
-}
-
-/// A home whose host need not be measured.
-fn calibrated() -> Home {
-    let home = Home::new();
-    std::fs::create_dir_all(home.root()).unwrap();
-    std::fs::write(home.root().join("calibration.json"), calibration().to_string()).unwrap();
-    home
 }
 
 /// The commands of the blocks of a page that have no language, and of `console` blocks those after `$`, up to a section.
@@ -49,7 +41,7 @@ fn the_aws_cli_does_what_the_tutorial_says_and_more() {
         return;
     }
     let Some(aws) = client("aws") else { return };
-    let home = calibrated();
+    let home = Home::calibrated();
     // The tutorial's own port may be in use, and waiters of the CLI look every 15 seconds.
     let port = free_port().to_string();
     let page = commands("docs/aws-tutorial.md", "\n## boto3");
@@ -92,7 +84,7 @@ fn the_sdk_for_go_drives_volumes_blocks_and_metrics() {
         return;
     }
     let Some(program) = client("go-client") else { return };
-    let home = calibrated();
+    let home = Home::calibrated();
     let url = serve(&home, "--aws 0 --instant");
     let anna = create_user(&home, "anna");
     let go = |what: &str| run(&program, &[what], &home, &anna, &url).ok().line().to_owned();
@@ -160,7 +152,7 @@ fn terraform_makes_changes_and_destroys_volumes_with_the_aws_provider() {
         println!("SKIPPED: it takes a minute and a half; './dev clients --all' asks for it");
         return;
     }
-    let home = calibrated();
+    let home = Home::calibrated();
     let url = serve(&home, "--aws 0 --instant");
     let anna = create_user(&home, "anna");
     let folder = home.sibling("terraform");
@@ -219,7 +211,7 @@ fn eight_clients_see_what_they_did_while_the_server_is_killed() {
         return;
     }
     let Some(python) = client("python") else { return };
-    let home = calibrated();
+    let home = Home::calibrated();
     let script = repository("scripts/bench/aws-soak.py");
     let mut command = Command::new(python);
     command.arg("-B").arg(script).arg(EBBTIDE).arg("--home").arg(home.root()).env("BENCH_TINY", "1");

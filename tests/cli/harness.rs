@@ -111,13 +111,24 @@ impl Home {
         home
     }
 
-    /// A served home whose host is calibrated already, so that attaching takes no time.
-    pub(crate) fn served() -> Self {
+    /// A home without a server whose host is calibrated already, so that attaching takes no time.
+    pub(crate) fn calibrated() -> Self {
         let home = Self::new();
-        std::fs::create_dir_all(home.root()).unwrap();
-        std::fs::write(home.root().join("calibration.json"), calibration().to_string()).unwrap();
+        home.calibrate();
+        home
+    }
+
+    /// The same with a server.
+    pub(crate) fn served() -> Self {
+        let home = Self::calibrated();
         home.serve();
         home
+    }
+
+    /// Gives it a calibration that was made already.
+    pub(crate) fn calibrate(&self) {
+        std::fs::create_dir_all(self.root()).unwrap();
+        std::fs::write(self.root().join("calibration.json"), calibration().to_string()).unwrap();
     }
 
     pub(crate) fn root(&self) -> PathBuf {

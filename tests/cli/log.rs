@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::harness::{Home, Need, calibration, can, kill_9};
+use crate::harness::{Home, Need, can, kill_9};
 
 /// A server whose log is a file next to its home, so that it can be written while the home's disk is full.
 struct Logged {
@@ -16,8 +16,7 @@ struct Logged {
 
 impl Logged {
     fn new(home: Home, arguments: &[&str], filter: &str) -> Self {
-        let _ = std::fs::create_dir(home.root());
-        std::fs::write(home.root().join("calibration.json"), calibration().to_string()).unwrap();
+        home.calibrate();
         let server = home
             .command(&[&["serve"], arguments].concat())
             .env("EBBTIDE_LOG", filter)

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::harness::{Home, Need, calibration, can, kill_9, left_of};
+use crate::harness::{Home, Need, can, kill_9, left_of};
 use crate::protocol;
 
 #[test]
@@ -223,9 +223,7 @@ fn a_stop_is_refused_while_a_device_is_open_and_a_signal_forces_it() {
     if !can(&[Need::BlockDevices]) {
         return;
     }
-    let home = Home::new();
-    std::fs::create_dir_all(home.root()).unwrap();
-    std::fs::write(home.root().join("calibration.json"), calibration().to_string()).unwrap();
+    let home = Home::calibrated();
     let pid = home.serve();
     home.run_line("volume create db gp3:size=1GiB").ok();
     let device = home.run_line("volume attach db").ok();
