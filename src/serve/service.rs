@@ -86,8 +86,8 @@ impl<'a> Service<'a> {
         }
     }
 
-    /// Refuses what would contradict the records of EC2. Where its endpoint is not served, a volume may be attached: it is
-    /// detached again when the endpoint is.
+    /// Refuses what would contradict the records of EC2. While its endpoint is not served, a volume may be attached: the
+    /// end of this server detaches it, before an endpoint can look.
     fn leave_to_ec2(&self, request: &Request) -> anyhow::Result<()> {
         let is_served = self.ec2.is_served();
         let (name, thing, call) = match request {

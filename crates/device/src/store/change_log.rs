@@ -116,8 +116,7 @@ impl ChangeLog {
         let mut log = Self { dir, path, number, file, end, sealed, manifest_bytes, uncut, unnamed, lost };
         log.make_ready(host_sync).map_err(StoreError::io("truncate", &log.path))?;
         if host_sync {
-            log.file.sync_data().map_err(StoreError::io("sync", &log.path))?;
-            log.seal(end);
+            log.settle()?;
         }
         Ok(log)
     }
@@ -174,9 +173,11 @@ impl ChangeLog {
     /// Puts the log and the name of its manifest on the host's disk, and seals it.
     pub(super) fn settle(&mut self) -> Result<(), StoreError> {
         self.file.sync_data().map_err(StoreError::io("sync", &self.path))?;
-        self.dir.sync().map_err(StoreError::io("sync", self.dir.path()))?;
         notify_synced(Synced::Content(&self.path));
-        self.unnamed = false;
+        if self.unnamed {
+            self.dir.sync().map_err(StoreError::io("sync", self.dir.path()))?;
+            self.unnamed = false;
+        }
         self.seal(self.end);
         Ok(())
     }
