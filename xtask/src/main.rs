@@ -1,6 +1,7 @@
 //! Developer jobs: `cargo xtask tidy` checks the rules of the repository, `cargo xtask schemas` writes the
-//! schemas in docs/json, `cargo xtask aws-models` the models of AWS's services, `cargo xtask tally` counts the tests in a log of cargo's, `cargo xtask test-programs` builds
-//! and lists the test programs, `cargo xtask flaky` repeats tests and lists those that do not always pass.
+//! schemas in docs/json, `cargo xtask aws-models` the models of AWS's services, `cargo xtask test-log` counts the
+//! tests in a log, shortens it, or cuts out its failures, `cargo xtask test-programs` builds and lists the test
+//! programs, `cargo xtask flaky` repeats tests and lists those that do not always pass.
 #![forbid(unsafe_code)]
 
 mod aws_models;
@@ -9,10 +10,14 @@ mod programs;
 mod repo;
 mod schemas;
 mod source;
-mod tally;
+mod test_log;
 mod tidy;
 
-use std::{env, io, process::ExitCode};
+use std::{
+    env,
+    io::{self, Read},
+    process::ExitCode,
+};
 
 use anyhow::{Result, bail};
 
@@ -23,8 +28,16 @@ fn main() -> Result<ExitCode> {
         ["flaky", ref words @ ..] => flaky::run(words),
         ["schemas"] => schemas::run(),
         ["aws-models", botocore] => aws_models::run(botocore),
-        ["tally"] => {
-            let tally = tally::Tally::of(&io::read_to_string(io::stdin())?);
+        ["test-log", "shorten"] => {
+            test_log::shorten(io::stdin().lock(), io::stdout().lock())?;
+            Ok(ExitCode::SUCCESS)
+        }
+        ["test-log", "failures"] => {
+            print!("{}", test_log::failures(&standard_input()?));
+            Ok(ExitCode::SUCCESS)
+        }
+        ["test-log", "count"] => {
+            let tally = test_log::Tally::of(&standard_input()?);
             println!("{} {} {}", tally.passed, tally.failed, tally.skipped);
             Ok(ExitCode::SUCCESS)
         }
@@ -40,7 +53,18 @@ fn main() -> Result<ExitCode> {
     }
 }
 
+/// The whole standard input; what is not UTF-8 is replaced.
+fn standard_input() -> io::Result<String> {
+    let mut bytes = Vec::new();
+    io::stdin().read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
 fn usage() -> String {
-    let jobs = "cargo xtask tidy | cargo xtask schemas | cargo xtask tally < LOG | cargo xtask test-programs";
-    format!("usage: {jobs} | {} | {}", aws_models::USAGE, flaky::USAGE)
+    let jobs = "cargo xtask tidy | cargo xtask schemas | cargo xtask test-programs";
+    format!(
+        "usage: {jobs} | cargo xtask test-log count|shorten|failures < LOG | {} | {}",
+        aws_models::USAGE,
+        flaky::USAGE
+    )
 }
