@@ -160,9 +160,22 @@ impl<'a> View<'a> {
         text.parse().map_err(|_| Gap::Undecided(format!("{name} is {text}, which is no number.")))
     }
 
-    /// Whether a switch is on.
+    /// Whether a switch is on. A word that is neither on nor off is no answer: the server would not start with it.
     pub(crate) fn on(&self, name: &'static str) -> Result<bool, Gap> {
-        Ok(is_on(self.text(name)?))
+        let text = self.text(name)?;
+        let off = ["OFF", "0", "NO", "FALSE"].iter().any(|off| text.eq_ignore_ascii_case(off));
+        match is_on(text) {
+            on if on != off => Ok(on),
+            _ => Err(Gap::Undecided(format!("{name} is {text}, which is neither ON nor OFF."))),
+        }
+    }
+
+    /// A variable that has to be one of some words.
+    pub(crate) fn one_of(&self, name: &'static str, words: &[&'static str]) -> Result<&'static str, Gap> {
+        let text = self.text(name)?;
+        words.iter().find(|word| text.eq_ignore_ascii_case(word)).copied().ok_or_else(|| {
+            Gap::Undecided(format!("{name} is {text}, which is none of {}.", words.join(", ")))
+        })
     }
 
     /// Whether the binary log is on; a check of the binary log does not apply otherwise.

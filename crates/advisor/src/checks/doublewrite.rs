@@ -7,7 +7,7 @@ use crate::check::Check;
 use crate::finding::{FINE, Found, Judged, Severity};
 use crate::fix::Fix;
 use crate::optimized_writes;
-use crate::view::{Dynamic, View, does_not_apply};
+use crate::view::{Dynamic, View, does_not_apply, is_on};
 
 pub(super) const CHECKS: &[Check] = &[
     Check {
@@ -117,7 +117,7 @@ fn rds(v: &View<'_>) -> Judged {
     if !of_rds || v.observation().facts.as_ref().is_some_and(|facts| facts.aurora.is_some()) {
         return does_not_apply("the server is no RDS instance with a file system");
     }
-    if !v.on("innodb_doublewrite")? {
+    if !is_on(v.text("innodb_doublewrite")?) {
         return FINE;
     }
     Found::because("The instance writes each page twice.")

@@ -8,7 +8,7 @@ use super::sources::{
 };
 use super::{EVERY, mariadb, mysql, percent};
 use crate::check::Check;
-use crate::finding::{FINE, Found, Judged, Severity};
+use crate::finding::{FINE, Found, Gap, Judged, Severity};
 use crate::fix::Fix;
 use crate::view::{Dynamic, View, does_not_apply};
 
@@ -199,8 +199,13 @@ pub(super) const CHECKS: &[Check] = &[
     },
 ];
 
+/// How a commit waits for the redo log: not (0), for its write (2), or for its sync (1, and MariaDB's 3).
+pub(super) fn commit_mode(v: &View<'_>) -> Result<&'static str, Gap> {
+    v.one_of("innodb_flush_log_at_trx_commit", &["0", "1", "2", "3"])
+}
+
 fn commit_waits(v: &View<'_>) -> Judged {
-    let value = v.text("innodb_flush_log_at_trx_commit")?;
+    let value = commit_mode(v)?;
     if matches!(value, "1" | "3") {
         return FINE;
     }
@@ -216,7 +221,7 @@ fn commit_waits(v: &View<'_>) -> Judged {
 }
 
 fn lazy_commits(v: &View<'_>) -> Judged {
-    if !matches!(v.text("innodb_flush_log_at_trx_commit")?, "0" | "2") {
+    if !matches!(commit_mode(v)?, "0" | "2") {
         return FINE;
     }
     let seconds = v.number("innodb_flush_log_at_timeout")?;

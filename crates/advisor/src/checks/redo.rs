@@ -4,7 +4,7 @@ use ebbtide_catalog::Resolved;
 use ebbtide_observe::{Device, Files, NotSeen, Version};
 use ebbtide_volume::RateLimit;
 
-use super::durability::share;
+use super::durability::{commit_mode, share};
 use super::sources::{
     KERNEL_BLOCK, MARIADB_INNODB, MYSQL_INNODB, MYSQL_REDO, OWN_CUTS, PERCONA_RESULTS, WHITEPAPER, says,
 };
@@ -358,7 +358,7 @@ fn log_waits(v: &View<'_>) -> Judged {
 }
 
 fn log_buffering(v: &View<'_>) -> Judged {
-    if !matches!(v.text("innodb_flush_log_at_trx_commit")?, "0" | "2") || v.on("innodb_log_file_buffering")? {
+    if !matches!(commit_mode(v)?, "0" | "2") || v.on("innodb_log_file_buffering")? {
         return FINE;
     }
     Found::because("The redo log is written past the page cache, although no commit waits for the device.")

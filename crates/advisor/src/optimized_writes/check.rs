@@ -62,7 +62,11 @@ pub fn examine(observation: &Observation, catalog: &Catalog) -> Result<Examined,
 /// The buffer is off: is that safe?
 pub(crate) fn off(v: &View<'_>) -> Judged {
     let seen = v.observation();
-    let settings = PageWriteSettings::of(seen).map_err(gap)?;
+    let settings = match PageWriteSettings::of(seen) {
+        // The buffer being off is seen all the same, and that no condition is known to hold.
+        Err(NotJudged::NoPageSize) if !is_on(v)? => return off_and_nothing_known(v),
+        settings => settings.map_err(|error| gap_of(v, error))?,
+    };
     if settings.doublewrite == Doublewrite::On {
         v.text("innodb_doublewrite")?;
         return FINE;
@@ -81,24 +85,42 @@ pub(crate) fn off(v: &View<'_>) -> Judged {
         ),
     };
     let (_, text) = advise(Verdict::AlreadyOff, &conditions);
+    found_off(v, severity, &why, text)
+}
+
+/// The buffer is off, and too little was seen to judge any condition.
+fn off_and_nothing_known(v: &View<'_>) -> Judged {
+    let why = "Without innodb_page_size no safety condition can be judged.";
+    let text = "Turn the doublewrite buffer on, or have the running server judged: a setting alone does not show that its \
+                storage keeps pages whole.";
+    found_off(v, Severity::High, why, text.to_owned())
+}
+
+fn found_off(v: &View<'_>, severity: Severity, why: &str, fix: String) -> Judged {
     // MariaDB can change it while it runs from 11.0.6 on.
     let online = Dynamic { mariadb: Some(Version::new(11, 0, 6)), mysql: None };
     Found::because(format!("A page is written once, so that a torn one cannot be repaired. {why}"))
         .severity(severity)
-        .evidence(Evidence::of_facts(seen, &FACTS))
-        .fix(v.fix(text, &[("innodb_doublewrite", "ON", online)])?)
+        .evidence(Evidence::of_facts(v.observation(), &FACTS))
+        .fix(v.fix(fix, &[("innodb_doublewrite", "ON", online)])?)
         .answer()
+}
+
+/// Whether the buffer is on, where nothing else may be known.
+fn is_on(v: &View<'_>) -> Result<bool, Gap> {
+    let facts = v.observation().facts.as_ref().ok_or(NotJudged::NoFacts).map_err(gap)?;
+    Ok(Doublewrite::of(facts).map_err(|error| gap_of(v, error))? == Doublewrite::On)
 }
 
 /// The buffer is on: would the server gain from running without it?
 pub(crate) fn on(v: &View<'_>) -> Judged {
     let seen = v.observation();
-    if PageWriteSettings::of(seen).map_err(gap)?.doublewrite != Doublewrite::On {
+    if !is_on(v)? {
         return does_not_apply("the doublewrite buffer is off: see D04");
     }
     // What an interval shows is as sure as the interval is long.
     v.metric("page_writes")?;
-    let Examined { candidate, .. } = examine(seen, v.catalog()).map_err(gap)?;
+    let Examined { candidate, .. } = examine(seen, v.catalog()).map_err(|error| gap_of(v, error))?;
     match candidate.verdict {
         Verdict::Yes => found(v, candidate),
         Verdict::No | Verdict::AlreadyOff => FINE,
@@ -129,6 +151,16 @@ fn found(v: &View<'_>, candidate: Candidate) -> Judged {
         .at_most(gain)
         .fix(fix)
         .answer()
+}
+
+/// Why there is no answer. A part of the variables does not show that the server lacks the others.
+fn gap_of(v: &View<'_>, error: NotJudged) -> Gap {
+    let name = match error {
+        NotJudged::NoDoublewrite => "innodb_doublewrite",
+        NotJudged::NoPageSize => "innodb_page_size",
+        error => return gap(error),
+    };
+    v.text(name).err().unwrap_or_else(|| gap(error))
 }
 
 fn gap(error: NotJudged) -> Gap {

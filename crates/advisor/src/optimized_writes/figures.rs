@@ -110,6 +110,23 @@ pub struct PageWriteSettings {
     pub release: Option<Release>,
 }
 
+impl Doublewrite {
+    /// What was observed.
+    ///
+    /// # Errors
+    /// The setting was not seen, or is no word of it.
+    pub fn of(facts: &Facts) -> Result<Self, NotJudged> {
+        let word = facts.doublewrite.as_deref().unwrap_or_default().to_ascii_uppercase();
+        match &*word {
+            "ON" | "1" | "TRUE" | "FAST" | "DETECT_AND_RECOVER" => Ok(Self::On),
+            "DETECT_ONLY" => Ok(Self::DetectOnly),
+            "OFF" | "0" | "FALSE" => Ok(Self::Off),
+            "" => Err(NotJudged::NoDoublewrite),
+            _ => Err(NotJudged::UnknownDoublewrite { word }),
+        }
+    }
+}
+
 impl PageWriteSettings {
     /// What was observed.
     ///
@@ -120,14 +137,7 @@ impl PageWriteSettings {
         if let Some(version) = &facts.aurora {
             return Err(NotJudged::Aurora { version: version.clone() });
         }
-        let word = facts.doublewrite.as_deref().unwrap_or_default().to_ascii_uppercase();
-        let doublewrite = match &*word {
-            "ON" | "1" | "TRUE" | "FAST" | "DETECT_AND_RECOVER" => Doublewrite::On,
-            "DETECT_ONLY" => Doublewrite::DetectOnly,
-            "OFF" | "0" | "FALSE" => Doublewrite::Off,
-            "" => return Err(NotJudged::NoDoublewrite),
-            _ => return Err(NotJudged::UnknownDoublewrite { word }),
-        };
+        let doublewrite = Doublewrite::of(facts)?;
         let page_bytes = facts.page_bytes.filter(|bytes| *bytes > 0).ok_or(NotJudged::NoPageSize)?;
         Ok(Self {
             doublewrite,

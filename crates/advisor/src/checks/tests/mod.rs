@@ -124,6 +124,45 @@ fn what_a_file_does_not_set_is_unknown_and_its_fix_is_a_line_of_the_file() {
 }
 
 #[test]
+fn a_file_that_turns_the_doublewrite_buffer_off_is_found_though_it_says_nothing_of_pages() {
+    let part = |value: &str| {
+        let mut seen = server("").var("innodb_doublewrite", value);
+        seen.rest.partial_variables = true;
+        with_file(seen, &[("innodb_doublewrite", value)])
+    };
+    for off in ["0", "OFF", "DETECT_ONLY"] {
+        let found = part(off).asks("D04");
+        assert_eq!((found.verdict, found.severity), (Assessment::Found, Some(Severity::High)), "{found:#?}");
+        assert_eq!(found.fix.unwrap().my_cnf, ["innodb_doublewrite = ON"]);
+    }
+    let on = part("ON").asks("D04");
+    assert_eq!((on.verdict, on.missing[0].what.as_str()), (Assessment::Unknown, "innodb_page_size"));
+    let mut other = server("").var("sync_binlog", "1");
+    other.rest.partial_variables = true;
+    let unknown = other.asks("D04");
+    assert_eq!(
+        (unknown.verdict, unknown.missing[0].what.as_str()),
+        (Assessment::Unknown, "innodb_doublewrite")
+    );
+}
+
+#[test]
+fn a_value_that_no_server_takes_is_no_answer() {
+    for (code, name) in [
+        ("D01", "innodb_flush_log_at_trx_commit"),
+        ("D02", "innodb_flush_log_at_trx_commit"),
+        ("F02", "innodb_flush_neighbors"),
+        ("C07", "innodb_file_per_table"),
+        ("D03", "sync_binlog"),
+        ("D04", "innodb_doublewrite"),
+    ] {
+        let judged = mysql().var("innodb_page_size", "16384").var(name, "banana").asks(code);
+        assert_eq!(judged.verdict, Assessment::Unknown, "{code}: {judged:#?}");
+        assert!(judged.why.to_lowercase().contains("is banana"), "{code}: {}", judged.why);
+    }
+}
+
+#[test]
 fn a_moment_is_no_latency_of_a_device() {
     let verdict = |seconds: f64| {
         let mut seen = slow(1_000.0, 0.02, 4_096.0, "gp3:size=500GiB");
