@@ -277,7 +277,7 @@ impl Core {
         // Another thread may have submitted in between: then the model's present is a little later.
         if pending.due <= arrived || pending.due <= self.clock.now() {
             drop(state);
-            self.perform(pending);
+            self.perform_due(pending);
             return note_submission(arrived, false);
         }
         let wake = state.enqueue(pending);
@@ -307,9 +307,10 @@ impl Core {
         drop(state);
         if charged && (pending.due <= arrived || pending.due <= self.clock.now()) {
             let done = pending.fate.and_then(|()| self.apply(command, offset, len, false, Some(data)));
-            let times = (arrived, pending.due);
+            let due = pending.due;
             pending.reply.send(done.map(|()| None));
-            self.trace(command, offset, len, times, done);
+            self.trace(command, offset, len, (arrived, due), done);
+            self.note_lateness(arrived, due);
             return note_submission(arrived, false);
         }
         let mut buffer = self.pool.take(data.len());
@@ -421,11 +422,18 @@ impl Core {
         );
     }
 
-    /// As [`Core::perform`], for a request that has waited; notes how late it was answered.
+    /// As [`Core::perform`]; notes how late the request was answered.
     pub(crate) fn perform_due(&self, pending: Pending) {
-        let due = pending.due;
+        let Pending { arrived, due, .. } = pending;
         self.perform(pending);
-        self.lateness.record(self.clock.now().since(due));
+        self.note_lateness(arrived, due);
+    }
+
+    /// Notes how late a request was answered, where it had a time to wait: also one that was late before it could wait.
+    fn note_lateness(&self, arrived: Nanos, due: Nanos) {
+        if due > arrived {
+            self.lateness.record(self.clock.now().since(due));
+        }
     }
 
     /// Answers that the volume has ended.

@@ -2,6 +2,7 @@
 //! `get-metric-statistics` print them, or as the console exports them (CSV).
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use ebbtide_observe::{Exceeded, Limited, LoadInterval, VolumeLoad, VolumePeaks};
 use jiff::civil::DateTime;
@@ -9,6 +10,7 @@ use jiff::tz::TimeZone;
 use serde::Deserialize;
 use serde::de::Unexpected;
 
+use super::Input;
 use super::record_error::{MissingFigures, RecordDamage};
 
 /// The words by which such texts are known.
@@ -61,10 +63,28 @@ pub(super) struct ShortRows {
     pub(super) first: usize,
 }
 
+impl ShortRows {
+    /// That they were left out, for people.
+    pub(super) fn words(self, path: &Path) -> String {
+        let Self { rows, first } = self;
+        let path = path.display();
+        if rows == 1 {
+            return format!(
+                "{path}: line {first} has fewer values than the header has metrics, and was left out: the file may be cut off"
+            );
+        }
+        format!(
+            "{path}: {rows} rows have fewer values than the header has metrics, and were left out; the first is line {first}"
+        )
+    }
+}
+
 /// Values of each minute, by metric and minute.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Minutes {
     sums: BTreeMap<(&'static str, i64), f64>,
+    /// What was left out, for people.
+    pub(super) warnings: Vec<String>,
 }
 
 /// Why metrics tell no peaks.
@@ -247,12 +267,14 @@ fn second(text: &str) -> Option<i64> {
 }
 
 /// Reads the sums that the doctor looks at; None in another text.
-pub(super) fn read(text: &str) -> Option<Minutes> {
-    if !is_meant(text) {
+pub(super) fn read(input: &Input) -> Option<Minutes> {
+    if !is_meant(&input.text) {
         return None;
     }
-    let mut minutes = Minutes::default();
-    for one in &metrics(text).ok()?.all {
+    let read = metrics(&input.text).ok()?;
+    let warnings = read.short.map(|short| short.words(&input.path)).into_iter().collect();
+    let mut minutes = Minutes { warnings, ..Minutes::default() };
+    for one in &read.all {
         let Some(name) = METRICS.into_iter().find(|name| one.label.ends_with(name)) else { continue };
         for (time, value) in &one.points {
             if value.is_finite() && *value >= 0.0 {
@@ -391,6 +413,7 @@ fn interval(at: i64, seconds: f64, get: impl Fn(Known) -> Option<f64>) -> LoadIn
 impl Minutes {
     pub(super) fn add(&mut self, other: Self) {
         self.sums.extend(other.sums);
+        self.warnings.extend(other.warnings);
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -504,7 +527,7 @@ mod tests {
         };
         let peaks = |all: &[String]| {
             let text = format!(r#"{{"MetricDataResults": [{}]}}"#, all.join(", "));
-            read(&text).unwrap().peaks().unwrap()
+            read(&Input { path: "/none".into(), text }).unwrap().peaks().unwrap()
         };
         let ops = values("VolumeWriteOps", [60.0, 120.0, 60.0]);
         let all =

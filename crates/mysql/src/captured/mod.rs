@@ -75,7 +75,7 @@ fn piece(input: &Input) -> Option<Piece> {
     if let Some(summary) = summary::read(text) {
         return Some(Piece::Summary(summary));
     }
-    if let Some(minutes) = cloudwatch::read(text) {
+    if let Some(minutes) = cloudwatch::read(input) {
         return Some(Piece::Minutes(minutes));
     }
     if let Some(devices) = devices::read(text) {
@@ -153,6 +153,9 @@ impl Collected {
         self.set_peaks(&mut seen);
         for warning in &self.options.warnings {
             seen.not_seen.push(NotSeen { what: "an option file".into(), why: warning.to_string() });
+        }
+        for warning in &self.minutes.warnings {
+            seen.not_seen.push(NotSeen { what: "rows of the volume's metrics".into(), why: warning.clone() });
         }
         for warning in &self.devices.warnings {
             seen.not_seen.push(NotSeen { what: "rates of devices".into(), why: warning.clone() });

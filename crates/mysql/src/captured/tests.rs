@@ -329,7 +329,19 @@ fn metrics_of_five_minutes_are_no_peaks_and_hostile_ones_no_figures() {
     );
     for values in ["[1e999, -5.0]", "[\"x\", null]", "7", "[]"] {
         let text = minutes("VolumeReadOps", 0, &[1.0, 2.0]).replace("[1.0, 2.0]", values);
-        assert!(super::cloudwatch::read(&text).is_none_or(|minutes| minutes.peaks().is_err()), "{values}");
+        let input = Input { path: "/none".into(), text };
+        assert!(super::cloudwatch::read(&input).is_none_or(|minutes| minutes.peaks().is_err()), "{values}");
     }
-    assert!(super::cloudwatch::read("{\"MetricDataResults\": 5}").is_none());
+    let damaged = Input { path: "/none".into(), text: "{\"MetricDataResults\": 5}".into() };
+    assert!(super::cloudwatch::read(&damaged).is_none());
+}
+
+#[test]
+fn rows_of_an_export_that_are_cut_short_are_left_out_and_named() {
+    let rows = "Label,VolumeReadOps,VolumeWriteOps\n2026/11/22 10:00:00,600,60\n2026/11/22 10:01:00,660,60\n";
+    let whole = of(&[rows]);
+    assert_eq!((whole.peaks.unwrap().ios, whole.not_seen.len()), (12.0, 0));
+    let cut = of(&[&format!("{rows}2026/11/22 10:02:00,9")]);
+    assert_eq!(cut.peaks.unwrap().minutes, 2);
+    assert!(cut.not_seen.iter().any(|one| one.why.contains("line 4 has fewer values")), "{:?}", cut.not_seen);
 }

@@ -13,6 +13,7 @@ use ebbtide_volume::RateLimit;
 
 use super::*;
 use crate::{
+    clock::Clock,
     engine::{BUFFER_BYTES, EngineError, MAX_DATA_BYTES},
     request::BufferPool,
 };
@@ -98,6 +99,35 @@ fn a_bad_request_is_refused_and_changes_nothing() {
     fixture.pass(SERVICE);
     assert_eq!(fixture.volume.stats().consumed_ops, 0);
     assert_eq!(fixture.stored(0, SIZE), filled(0, SIZE));
+}
+
+/// A clock that every look at it moves on.
+#[derive(Debug)]
+struct HastyClock(ManualClock);
+
+impl Clock for HastyClock {
+    fn now(&self) -> Nanos {
+        self.0.advance(Nanos(2 * SERVICE.0));
+        self.0.now()
+    }
+
+    fn to_monotonic(&self, at: Nanos) -> Option<Nanos> {
+        self.0.to_monotonic(at)
+    }
+}
+
+#[test]
+fn a_request_that_is_late_before_it_can_wait_counts_as_late() {
+    let fixture = Fixture::new(ebs());
+    let options =
+        LiveOptions::new(NAME, Array::single(ebs(), START).unwrap(), Arc::clone(fixture.volume.store()), 1);
+    let clock = Arc::new(HastyClock(ManualClock::new(START)));
+    let fixture = Fixture { volume: LiveVolume::start(LiveOptions { clock, ..options }).unwrap(), ..fixture };
+    assert!(fixture.read(0, 4096).now().is_some(), "its time is over when it is submitted");
+    assert!(fixture.write(0, &filled(1, PAGE)).now().is_some());
+    fixture.volume.submit_write(0, &filled(2, PAGE), Reply::callback(|answer| assert!(answer.is_ok())));
+    let pacing = fixture.volume.pacing();
+    assert!(pacing.count == 3 && pacing.p50_ns >= SERVICE.0, "{pacing:?}");
 }
 
 #[test]

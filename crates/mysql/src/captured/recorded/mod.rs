@@ -7,7 +7,6 @@ mod sar;
 mod tests;
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use ebbtide_observe::{DeviceIo, LoadInterval, VolumeLoad};
 
@@ -80,25 +79,11 @@ fn of_cloudwatch(first: &Input, files: &[Input], interval_s: Option<f64>) -> Res
         let read = cloudwatch::metrics(&file.text)
             .map_err(|cause| RecordedError::Damaged { path: file.path.clone(), cause })?;
         metrics.extend(read.all);
-        notes.extend(read.short.map(|short| short_words(&file.path, short)));
+        notes.extend(read.short.map(|short| short.words(&file.path)));
     }
     let lacks = |what| RecordedError::Lacks { path: first.path.clone(), what };
     let loads = cloudwatch::loads(&metrics, interval_s).map_err(lacks)?;
     Ok(Recorded { tool: CLOUDWATCH, loads, notes })
-}
-
-/// Rows that were left out, for people.
-fn short_words(path: &Path, short: cloudwatch::ShortRows) -> String {
-    let cloudwatch::ShortRows { rows, first } = short;
-    let path = path.display();
-    if rows == 1 {
-        return format!(
-            "{path}: line {first} has fewer values than the header has metrics, and was left out: the file may be cut off"
-        );
-    }
-    format!(
-        "{path}: {rows} rows have fewer values than the header has metrics, and were left out; the first is line {first}"
-    )
 }
 
 fn one(file: &Input, interval_s: Option<f64>) -> Result<Recorded, RecordedError> {

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use ebbtide_load::{LoadError, Session};
 use ebbtide_mysql::recovery::{LogEvidence, check_pages, check_tables, scan_pages};
-use ebbtide_mysql::{Binary, Layout, Server};
+use ebbtide_mysql::{Binary, Layout, Server, ServerPlan};
 
 use super::{execute, value};
 use crate::support::{Bench, PATIENCE, copy, count, fill, on_each_server, start};
@@ -61,7 +61,7 @@ on_each_server! {
                 writer.join().unwrap();
             }
             no_page_is_bad(&bench.binary, &plan.layout);
-            server = start(&plan.for_recovery(plan.layout.clone(), bench.path("q")));
+            server = start_killed(&plan.for_recovery(plan.layout.clone(), bench.path("q")));
             let checks = check_tables(&mut server.session().unwrap(), "test").unwrap();
             assert!(checks.iter().all(|check| check.ok), "{checks:?}");
             let found = LogEvidence::read(&server.log_tail(usize::MAX));
@@ -74,6 +74,19 @@ on_each_server! {
             server = start(&plan);
         }
         server.stop(PATIENCE).unwrap();
+    }
+}
+
+/// Starts a server on what a killed one left. MySQL 8.0.15 has a fault of its own there, seen once in some hundred starts
+/// on a busy machine: signal 11 in `trx_rollback_for_mysql`, called by the binary log's recovery, while the same
+/// transactions of DDL are rolled back in the background. The data are whole, and the next start recovers them.
+fn start_killed(plan: &ServerPlan) -> Server {
+    match Server::start(plan, &|_| {}) {
+        Err(error) if error.log().iter().any(|line| line.contains("mysqld(trx_rollback_for_mysql")) => {
+            println!("the server ended at its first start: {}", error.log().join("\n"));
+            start(plan)
+        }
+        started => started.unwrap_or_else(|error| panic!("{error}\n{}", error.log().join("\n"))),
     }
 }
 
