@@ -60,7 +60,9 @@ fn carry_out(cli: &Cli) -> anyhow::Result<Exit> {
     match &cli.command {
         Command::Volume(command) => volume::run(command, &HomePath::of(cli)?, cli.json),
         Command::Snapshot(command) => snapshot::run(command, &HomePath::of(cli)?.served()?, cli.json),
-        Command::Serve(args) if args.stop => serve::run(args, &HomePath::of(cli)?.served()?, cli.json),
+        Command::Serve(args) if args.stop || args.status => {
+            serve::run(args, &HomePath::of(cli)?.served()?, cli.json)
+        }
         Command::Serve(args) => serve::run(args, &HomePath::of(cli)?.made()?, cli.json),
         Command::User(command) => user::run(command, &HomePath::of(cli)?, cli.json),
         Command::Load(command) => load::run(command, cli.json),

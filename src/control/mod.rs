@@ -37,6 +37,8 @@ pub(crate) struct Envelope {
 pub(crate) enum Request {
     /// Is anyone there?
     Ping,
+    /// `serve --status`
+    Status,
     /// Detach everything and end.
     Stop {
         /// Also where volumes are in use.

@@ -37,7 +37,7 @@ const URL_FILE: &str = "endpoint";
 pub(crate) struct AwsArgs {
     /// Answer AWS's APIs at this address, [http://|https://][HOST:]PORT: without HOST at 127.0.0.1, and with HTTPS
     /// alone where other machines reach it
-    #[arg(long, value_name = "ADDRESS", conflicts_with = "stop")]
+    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["stop", "status"])]
     aws: Option<Address>,
     /// The certificate of HTTPS, a PEM file with its chain; without one, a certificate is made in the home
     #[arg(long, value_name = "FILE", requires_all = ["aws", "aws_key"])]
@@ -495,7 +495,8 @@ mod tests {
              >> /e --aws-events https://a.example/hook --open --instant"
         );
         let command = clap::Command::new("serve").no_binary_name(true);
-        let command = AwsArgs::augment_args(command).arg(clap::Arg::new("stop").long("stop"));
+        let command = AwsArgs::augment_args(command)
+            .args(["stop", "status"].map(|name| clap::Arg::new(name).long(name)));
         let read = command.try_get_matches_from(words).unwrap();
         assert_eq!(read.get_one::<Address>("aws"), all.aws.as_ref());
         let targets = read.get_many::<EventTarget>("aws_events").unwrap().cloned().collect::<Vec<_>>();

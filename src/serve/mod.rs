@@ -6,6 +6,7 @@ mod log;
 mod recording;
 mod sampling;
 mod service;
+mod status;
 
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::CommandExt as _;
@@ -38,12 +39,15 @@ const START: Duration = Duration::from_secs(30);
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  ebbtide serve &\n  ebbtide serve --home /srv/ebb --detach\n  \
     ebbtide serve --home /srv/ebb --aws 4599 &\n  \
-    ebbtide serve --home /srv/ebb --stop\n  ebbtide serve --home /srv/ebb --stop --force\n\n\
+    ebbtide serve --home /srv/ebb --status\n  ebbtide serve --home /srv/ebb --stop\n  ebbtide serve --home /srv/ebb --stop --force\n\n\
     SIGTERM, SIGINT and SIGHUP do what --stop --force does.")]
 pub(crate) struct ServeArgs {
     /// Return once the server answers, and leave it running; its log goes to serve.log in the home
-    #[arg(long, conflicts_with = "stop")]
+    #[arg(long, conflicts_with_all = ["stop", "status"])]
     detach: bool,
+    /// Print what the server of this home was asked: its requests and failures by operation, and how long they took
+    #[arg(long, conflicts_with = "stop")]
+    pub(crate) status: bool,
     /// Stop the server of this home and wait until it has ended; refused while a volume is in use
     #[arg(long)]
     pub(crate) stop: bool,
@@ -52,11 +56,11 @@ pub(crate) struct ServeArgs {
     #[arg(long, requires = "stop")]
     force: bool,
     /// Let flushes reach the host's disk, so that answered writes survive the host's own crash
-    #[arg(long, conflicts_with = "stop")]
+    #[arg(long, conflicts_with_all = ["stop", "status"])]
     host_sync: bool,
     /// How lines of the log are written; EBBTIDE_LOG says which: a level, or levels by module
     /// (info,ebbtide_device=debug)
-    #[arg(long, value_enum, default_value_t, value_name = "FORMAT", conflicts_with = "stop")]
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT", conflicts_with_all = ["stop", "status"])]
     log_format: LogFormat,
     #[command(flatten)]
     aws: AwsArgs,
@@ -72,6 +76,9 @@ pub(crate) struct ServeArgs {
 pub(crate) fn run(args: &ServeArgs, home: &Home, json: bool) -> anyhow::Result<Exit> {
     if args.stop {
         return stop(home, args.force, json);
+    }
+    if args.status {
+        return status::show(home, json);
     }
     args.aws.check()?;
     if args.detach {
@@ -130,7 +137,7 @@ fn serve(lock: HomeLock, args: &ServeArgs) -> anyhow::Result<Exit> {
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).context("cannot watch for signals")?;
     // Before the socket, at which a command sees that the server is there.
     let (mut endpoint, ec2) = aws::start(&args.aws, &home, Arc::clone(&plane))?;
-    let service = Service::new(&*plane, home.root(), ec2);
+    let service = Service::new(&*plane, &home, ec2);
     let listener = Listener::bind(&home)?;
     tracing::info!(home = %home.root().display(), host_sync = args.host_sync, "serving");
     std::thread::scope(|scope| {

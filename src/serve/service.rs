@@ -1,7 +1,6 @@
 //! The socket's adapter of the control plane: requests of the protocol become typed ones, typed views
 //! become JSON.
 
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -11,6 +10,7 @@ use ebbtide_control::{
     ModifyVolume, MountRequest, NbdAddress, Optimizing, RecordVolume, RecordingView, SetFaults,
     TakeCrashImage,
 };
+use ebbtide_device::host::Home;
 use serde::Serialize;
 
 use crate::answers::{Deleted, Stopped};
@@ -21,19 +21,20 @@ use crate::volume::args::{AttachArgs, CreateArgs, Fs, ModifyArgs, RecordFile};
 
 use super::aws::Ec2Resources;
 use super::recording;
+use super::status::ServerStatus;
 
 /// Answers the clients of one home's socket.
 #[derive(Debug)]
 pub(super) struct Service<'a> {
     plane: &'a dyn ControlPlane,
-    home: &'a Path,
+    home: &'a Home,
     ec2: Ec2Resources,
     asked_to_stop: AtomicBool,
 }
 
 impl<'a> Service<'a> {
     /// A service for the volumes of a home.
-    pub(super) const fn new(plane: &'a dyn ControlPlane, home: &'a Path, ec2: Ec2Resources) -> Self {
+    pub(super) const fn new(plane: &'a dyn ControlPlane, home: &'a Home, ec2: Ec2Resources) -> Self {
         Self { plane, home, ec2, asked_to_stop: AtomicBool::new(false) }
     }
 
@@ -50,6 +51,7 @@ impl<'a> Service<'a> {
         let plane = self.plane;
         match request {
             Request::Ping => done(Ok(env!("CARGO_PKG_VERSION"))),
+            Request::Status => done(Ok(ServerStatus::of(self.home, plane.requests()))),
             Request::Stop { force } => self.stop(force, progress),
             Request::VolumeCreate(args) => done(plane.create_volume(&create(args)?)),
             Request::VolumeAttach(args) => done(plane.attach_volume(&attach(args)?, progress)),
@@ -125,7 +127,7 @@ impl<'a> Service<'a> {
         let detached = self.plane.stop(force, progress).map_err(refuse)?;
         self.asked_to_stop.store(true, Ordering::Relaxed);
         let lossless = detached.iter().all(|one| one.lost.is_empty() && one.host_errors == 0);
-        answer(clean_if(lossless), &Stopped { stopped: self.home, detached })
+        answer(clean_if(lossless), &Stopped { stopped: self.home.root(), detached })
     }
 }
 

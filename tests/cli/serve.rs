@@ -20,6 +20,38 @@ fn a_home_has_one_server_at_a_time() {
 }
 
 #[test]
+fn the_status_of_a_server_has_its_requests_and_their_failures_by_operation() {
+    let home = Home::new();
+    home.run_line("serve --status").refused(3, &["is not running"]);
+    let pid = home.serve();
+    assert!(home.run_line("serve --status").ok().stdout.contains("\nno requests\n"));
+    home.run_line("volume create db gp3:size=1GiB").ok();
+    home.run_line("volume create db gp3:size=1GiB").refused(2, &["exists already"]);
+    home.run_line("volume show none").refused(2, &["there is no volume"]);
+
+    let status = home.run_line("serve --status --json").ok().json();
+    assert_eq!((&status["pid"], &status["aws"]), (&pid.into(), &Value::Null));
+    assert_eq!(status["home"], home.root().to_str().unwrap());
+    let operations = status["requests"]["operations"].as_array().unwrap();
+    let of = |name: &str| operations.iter().find(|one| one["operation"] == name).unwrap();
+    let create = of("create");
+    assert_eq!((&create["requests"], &create["running"]), (&2.into(), &0.into()));
+    assert_eq!(create["failures"], serde_json::json!([{"kind": "conflict", "count": 1}]));
+    assert!(create["max_us"].as_u64().unwrap() > 0, "{create}");
+    assert_eq!(of("show")["failures"], serde_json::json!([{"kind": "not-found", "count": 1}]));
+    assert_eq!(of("detach")["requests"], 0, "{status}");
+
+    let text = home.run_line("serve --status").ok().stdout;
+    let rows: Vec<Vec<&str>> = text.lines().skip(2).map(|row| row.split_whitespace().collect()).collect();
+    let ends: Vec<_> =
+        rows.iter().map(|row| (row[0], row[1], row[row.len() - 2], row[row.len() - 1])).collect();
+    assert_eq!(ends, [("create", "2", "conflict", "1"), ("show", "1", "not-found", "1")], "{text}");
+    for other in ["--stop", "--detach", "--host-sync", "--aws 0"] {
+        home.run_line(&format!("serve --status {other}")).refused(2, &["cannot be used with"]);
+    }
+}
+
+#[test]
 fn a_signal_stops_the_server_in_order_and_its_volumes_are_there_again() {
     for signal in ["-TERM", "-INT"] {
         let home = Home::new();

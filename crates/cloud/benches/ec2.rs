@@ -21,8 +21,8 @@ use ebbtide_cloud::{Access, ApiError, Authorizer, Call, Caller, Service as _};
 use ebbtide_control::{
     AttachVolume, BeginSnapshot, Calibration, ChangedBlock, ControlError, ControlPlane, CrashImageView,
     CreateSnapshot, CreateVolume, DetachView, DetachVolume, Detached, FaultView, InitializationView,
-    LiveControl, ModifyVolume, Names, Progress, RecordVolume, RecordingView, SetFaults, SnapshotView,
-    TakeCrashImage, VolumeCounters, VolumeDetail, VolumeView, WrappedKey,
+    LiveControl, ModifyVolume, Names, Progress, RecordVolume, RecordingView, RequestsView, SetFaults,
+    SnapshotView, TakeCrashImage, UnixTime, VolumeCounters, VolumeDetail, VolumeView, WrappedKey,
 };
 use ebbtide_device::host::{Home, Host, HostOptions};
 use rusqlite::Connection;
@@ -61,6 +61,10 @@ macro_rules! refuse {
 impl ControlPlane for NamesOnly {
     fn names(&self) -> Result<Names, ControlError> {
         Ok(self.0.clone())
+    }
+
+    fn requests(&self) -> RequestsView {
+        RequestsView { since: UnixTime(0), operations: Vec::new() }
     }
 
     refuse! {

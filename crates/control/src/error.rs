@@ -13,11 +13,13 @@ use ebbtide_device::nbd::NbdError;
 use ebbtide_device::store::{Damage, KeyUnavailable, StoreError};
 use ebbtide_text::size;
 use ebbtide_volume::format_size;
+use serde::{Deserialize, Serialize};
 
 use crate::FaultSetting;
 
 /// Of which kind a refusal is: what an exit code or an HTTP status follows from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum ControlErrorKind {
     /// The request is wrong whatever the state: it must be changed. HTTP: 400.
     Usage,
@@ -33,6 +35,33 @@ pub enum ControlErrorKind {
     Environment,
     /// An invariant of our own broke. HTTP: 500.
     Invariant,
+}
+
+impl ControlErrorKind {
+    /// All of them, each at the place of its number.
+    pub(crate) const ALL: [Self; 7] = [
+        Self::Usage,
+        Self::NotFound,
+        Self::Conflict,
+        Self::InUse,
+        Self::Unavailable,
+        Self::Environment,
+        Self::Invariant,
+    ];
+
+    /// As it is printed.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Usage => "usage",
+            Self::NotFound => "not-found",
+            Self::Conflict => "conflict",
+            Self::InUse => "in-use",
+            Self::Unavailable => "unavailable",
+            Self::Environment => "environment",
+            Self::Invariant => "invariant",
+        }
+    }
 }
 
 /// What a name belongs to.

@@ -15,6 +15,7 @@ mod live;
 mod plane;
 pub mod record;
 mod request;
+mod request_counters;
 mod specs;
 pub mod state;
 mod time;
@@ -37,8 +38,8 @@ pub use request::{
 pub use specs::{catalog, check, resolve};
 pub use time::{TimeError, UnixTime};
 pub use view::{
-    AttachmentKind, AttachmentView, CrashImageView, DetachView, FaultView, InitializationState,
-    InitializationView, InstanceBalances, LatencyView, LiveView, ModificationView, Names, Phase,
-    RecordingView, ShadowView, ShadowsView, SnapshotView, UnknownWord, VolumeCounters, VolumeDetail,
-    VolumeStatus, VolumeView,
+    AttachmentKind, AttachmentView, CrashImageView, DetachView, FailureCount, FaultView, InitializationState,
+    InitializationView, InstanceBalances, LatencyView, LiveView, ModificationView, Names, OperationView,
+    Phase, RecordingView, RequestsView, ShadowView, ShadowsView, SnapshotView, UnknownWord, VolumeCounters,
+    VolumeDetail, VolumeStatus, VolumeView,
 };

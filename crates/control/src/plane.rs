@@ -7,15 +7,15 @@ use ebbtide_device::host::{Calibration, Detached, Progress};
 use crate::{
     AttachVolume, BeginSnapshot, ChangedBlock, ControlError, CrashImageView, CreateSnapshot, CreateVolume,
     DetachView, DetachVolume, FaultView, InitializationView, ModifyVolume, Names, RecordVolume,
-    RecordingView, SetFaults, SnapshotView, TakeCrashImage, VolumeCounters, VolumeDetail, VolumeView,
-    WrappedKey,
+    RecordingView, RequestsView, SetFaults, SnapshotView, TakeCrashImage, VolumeCounters, VolumeDetail,
+    VolumeView, WrappedKey,
 };
 
 /// Everything that can be asked about volumes and done to them.
 ///
 /// Several callers may call at once. Each request is done whole or refused. Of two that attach, detach, modify or
 /// delete the same volume at the same time the later one is refused with [`ControlError::NotFree`]. After
-/// [`Self::stop`] every request is refused with [`ControlError::Stopping`].
+/// [`Self::stop`] every request that has an error is refused with [`ControlError::Stopping`].
 ///
 /// A request that was done already is refused with an error of its own, so that a caller who repeats it can
 /// take that for success: [`ControlError::NotFree`] of an attach, [`ControlError::NotAttached`] of a detach,
@@ -29,6 +29,9 @@ pub trait ControlPlane: std::fmt::Debug + Send + Sync {
     /// # Errors
     /// [`ControlError::Stopping`].
     fn ready(&self) -> Result<(), ControlError>;
+
+    /// The counters of all requests but this one and [`Self::ready`]. It is answered after [`Self::stop`], too.
+    fn requests(&self) -> RequestsView;
 
     /// Creates a volume.
     ///

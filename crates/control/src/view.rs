@@ -6,7 +6,7 @@ use ebbtide_device::faults::Faults;
 use ebbtide_volume::{MinuteMetrics, Nanos, Stats};
 use serde::{Deserialize, Serialize};
 
-use crate::UnixTime;
+use crate::{ControlErrorKind, UnixTime};
 
 /// A volume, as `volume list` prints it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -426,6 +426,41 @@ pub struct SnapshotView {
     pub created: UnixTime,
     /// What is damaged in the store.
     pub damage: Option<String>,
+}
+
+/// What a control plane was asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequestsView {
+    /// Since when it counts, RFC 3339.
+    pub since: UnixTime,
+    /// All operations, also those that nobody has asked for.
+    pub operations: Vec<OperationView>,
+}
+
+/// The counters of one operation: take the difference of two answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OperationView {
+    /// Its name, as the log has it.
+    pub operation: String,
+    /// Requests, those that failed and those that run included.
+    pub requests: u64,
+    /// Requests that have not ended.
+    pub running: u64,
+    /// Requests that failed or were refused, by kind; kinds that were not seen are left out.
+    pub failures: Vec<FailureCount>,
+    /// How long all that have ended took together, us.
+    pub total_us: u64,
+    /// How long the longest of them took, us.
+    pub max_us: u64,
+}
+
+/// Requests that failed in one way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailureCount {
+    /// Of which kind the failure is.
+    pub kind: ControlErrorKind,
+    /// How many.
+    pub count: u64,
 }
 
 /// What an attached volume has counted.

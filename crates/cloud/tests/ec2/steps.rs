@@ -8,8 +8,8 @@ use ebbtide_cloud::ec2::Ec2;
 use ebbtide_control::{
     AttachVolume, BeginSnapshot, Calibration, ChangedBlock, ControlError, ControlPlane, CrashImageView,
     CreateSnapshot, CreateVolume, DetachView, DetachVolume, Detached, FaultView, InitializationView,
-    LiveControl, ModifyVolume, Names, Progress, RecordVolume, RecordingView, SetFaults, SnapshotView,
-    TakeCrashImage, VolumeCounters, VolumeDetail, VolumeView, WrappedKey,
+    LiveControl, ModifyVolume, Names, Progress, RecordVolume, RecordingView, RequestsView, SetFaults,
+    SnapshotView, TakeCrashImage, VolumeCounters, VolumeDetail, VolumeView, WrappedKey,
 };
 use serde_json::{Value, json};
 
@@ -46,6 +46,10 @@ impl Dying {
 macro_rules! steps {
     ($($name:ident($($argument:ident: $kind:ty),*) -> $answer:ty;)*) => {
         impl ControlPlane for Dying {
+            fn requests(&self) -> RequestsView {
+                self.inner.requests()
+            }
+
             $(fn $name(&self, $($argument: $kind),*) -> Result<$answer, ControlError> {
                 self.step(stringify!($name), |inner| inner.$name($($argument),*))
             })*

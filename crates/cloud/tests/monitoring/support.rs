@@ -13,8 +13,8 @@ use ebbtide_cloud::{Access, ApiError, Authorizer, Call, Caller, Service as _};
 use ebbtide_control::{
     AttachVolume, BeginSnapshot, Calibration, ChangedBlock, ControlError, ControlPlane, CrashImageView,
     CreateSnapshot, CreateVolume, DetachView, DetachVolume, Detached, FaultView, InitializationView,
-    InstanceBalances, ModifyVolume, Names, Progress, RecordVolume, RecordingView, SetFaults, SnapshotView,
-    TakeCrashImage, VolumeCounters, VolumeDetail, VolumeView, WrappedKey,
+    InstanceBalances, ModifyVolume, Names, Progress, RecordVolume, RecordingView, RequestsView, SetFaults,
+    SnapshotView, TakeCrashImage, UnixTime, VolumeCounters, VolumeDetail, VolumeView, WrappedKey,
 };
 use ebbtide_volume::{Array, Instance, Io, Nanos, Op};
 use rand_core::SeedableRng as _;
@@ -75,6 +75,10 @@ impl ControlPlane for Volumes {
             }),
         });
         Ok(counters.collect())
+    }
+
+    fn requests(&self) -> RequestsView {
+        RequestsView { since: UnixTime(0), operations: Vec::new() }
     }
 
     refuse! {

@@ -16,15 +16,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use ebbtide_catalog::Catalog;
 use ebbtide_device::host::{Attachment, Calibration, Detached, Host, HostError, Progress, Status};
 use ebbtide_device::store::{KeyUnwrapper, StoreNames, VolumeInfo, WrappedKey};
+use ebbtide_volume::Nanos;
 use parking_lot::Mutex;
 
 use self::blocks::Pending;
 use self::follow::Following;
+use crate::request_counters::{RequestCounters, RequestKind};
 use crate::state::{Occupancy, VolumeState};
 use crate::{
     AttachVolume, BeginSnapshot, ChangedBlock, ControlError, ControlPlane, CrashImageView, CreateSnapshot,
     CreateVolume, DetachView, DetachVolume, FaultView, InitializationView, ModifyVolume, Names, RecordVolume,
-    RecordingView, SetFaults, SnapshotView, TakeCrashImage, VolumeCounters, VolumeDetail, VolumeView,
+    RecordingView, RequestsView, SetFaults, SnapshotView, TakeCrashImage, UnixTime, VolumeCounters,
+    VolumeDetail, VolumeView,
 };
 
 /// The volumes of a home that this process serves.
@@ -42,13 +45,18 @@ pub struct LiveControl {
     following: Mutex<BTreeMap<String, Arc<Following>>>,
     /// Snapshots that are being put together from blocks.
     pending: Pending,
+    /// What it was asked.
+    counters: RequestCounters,
+    /// Since when that is counted.
+    since: UnixTime,
 }
 
 impl LiveControl {
     /// The control plane of a host's volumes.
     #[must_use]
-    pub const fn new(host: Host) -> Self {
+    pub fn new(host: Host) -> Self {
         Self {
+            since: UnixTime::of(host.now()),
             host,
             stopping: AtomicBool::new(false),
             stop: Mutex::new(()),
@@ -56,6 +64,7 @@ impl LiveControl {
             faults: Mutex::new(()),
             following: Mutex::new(BTreeMap::new()),
             pending: Pending::new(),
+            counters: RequestCounters::default(),
         }
     }
 
@@ -87,23 +96,35 @@ impl LiveControl {
         Ok((info, state))
     }
 
-    /// Carries out a request, in a span that names it, and logs how it ended.
+    /// Carries out a request, in a span that names it, counts it, and logs how it ended.
     fn carry_out<T>(
         &self,
-        operation: &'static str,
+        kind: RequestKind,
         volume: &str,
         work: impl FnOnce() -> Result<T, ControlError>,
     ) -> Result<T, ControlError> {
-        let _request = tracing::debug_span!("request", operation, volume).entered();
-        self.ready()?;
-        let begun = self.host.now();
-        let outcome = work();
-        let took_ms = self.host.now().since(begun).0 / 1_000_000;
+        let _request = tracing::debug_span!("request", operation = kind.name(), volume).entered();
+        let (outcome, took) = self.counted(kind, work);
+        let took_ms = took.0 / 1_000_000;
         match &outcome {
             Ok(_) => tracing::debug!(took_ms, "done"),
             Err(error) => tracing::debug!(took_ms, kind = ?error.kind(), %error, "refused"),
         }
         outcome
+    }
+
+    /// Carries out a request, unless the server stops, and counts it. Also returns how long it took.
+    fn counted<T>(
+        &self,
+        kind: RequestKind,
+        work: impl FnOnce() -> Result<T, ControlError>,
+    ) -> (Result<T, ControlError>, Nanos) {
+        self.counters.begin(kind);
+        let begun = self.host.now();
+        let outcome = self.ready().and_then(|()| work());
+        let took = self.host.now().since(begun);
+        self.counters.end(kind, took, outcome.as_ref().err().map(ControlError::kind));
+        (outcome, took)
     }
 
     fn stop_all(&self, force: bool, progress: Progress<'_>) -> Result<Vec<Detached>, Vec<HostError>> {
@@ -146,20 +167,24 @@ impl ControlPlane for LiveControl {
         if self.stopping.load(Ordering::Relaxed) { Err(ControlError::Stopping) } else { Ok(()) }
     }
 
+    fn requests(&self) -> RequestsView {
+        RequestsView { since: self.since, operations: self.counters.view() }
+    }
+
     fn create_volume(&self, request: &CreateVolume) -> Result<VolumeDetail, ControlError> {
-        self.carry_out("create", &request.name, || self.create(request))
+        self.carry_out(RequestKind::CreateVolume, &request.name, || self.create(request))
     }
 
     fn volumes(&self, region: Option<&str>) -> Result<Vec<VolumeView>, ControlError> {
-        self.carry_out("list", "", || self.list(region))
+        self.carry_out(RequestKind::Volumes, "", || self.list(region))
     }
 
     fn volume(&self, name: &str, region: Option<&str>) -> Result<VolumeDetail, ControlError> {
-        self.carry_out("show", name, || self.detail(name, region))
+        self.carry_out(RequestKind::Volume, name, || self.detail(name, region))
     }
 
     fn initializations(&self, names: &[&str]) -> Result<Vec<Option<InitializationView>>, ControlError> {
-        self.carry_out("initializations", "", || self.loading(names))
+        self.carry_out(RequestKind::Initializations, "", || self.loading(names))
     }
 
     fn attach_volume(
@@ -167,7 +192,7 @@ impl ControlPlane for LiveControl {
         request: &AttachVolume,
         progress: Progress<'_>,
     ) -> Result<VolumeDetail, ControlError> {
-        self.carry_out("attach", &request.name, || self.attach(request, progress))
+        self.carry_out(RequestKind::AttachVolume, &request.name, || self.attach(request, progress))
     }
 
     fn detach_volume(
@@ -175,7 +200,7 @@ impl ControlPlane for LiveControl {
         request: &DetachVolume,
         progress: Progress<'_>,
     ) -> Result<DetachView, ControlError> {
-        self.carry_out("detach", &request.name, || self.detach(request, progress))
+        self.carry_out(RequestKind::DetachVolume, &request.name, || self.detach(request, progress))
     }
 
     fn record_volume(
@@ -183,11 +208,11 @@ impl ControlPlane for LiveControl {
         request: &RecordVolume,
         output: Box<dyn Write + Send>,
     ) -> Result<RecordingView, ControlError> {
-        self.carry_out("record", &request.name, || self.record(request, output))
+        self.carry_out(RequestKind::RecordVolume, &request.name, || self.record(request, output))
     }
 
     fn end_recording(&self, name: &str) -> Result<RecordingView, ControlError> {
-        self.carry_out("end-recording", name, || self.end_recording_of(name))
+        self.carry_out(RequestKind::EndRecording, name, || self.end_recording_of(name))
     }
 
     fn modify_volume(
@@ -195,33 +220,34 @@ impl ControlPlane for LiveControl {
         request: &ModifyVolume,
         progress: Progress<'_>,
     ) -> Result<VolumeDetail, ControlError> {
-        self.carry_out("modify", &request.name, || self.modify(request, progress))
+        self.carry_out(RequestKind::ModifyVolume, &request.name, || self.modify(request, progress))
     }
 
     fn delete_volume(&self, name: &str) -> Result<(), ControlError> {
-        self.carry_out("delete", name, || self.delete(name))
+        self.carry_out(RequestKind::DeleteVolume, name, || self.delete(name))
     }
 
     fn set_faults(&self, request: &SetFaults) -> Result<FaultView, ControlError> {
-        self.carry_out("fault", &request.name, || self.fault(request))
+        self.carry_out(RequestKind::SetFaults, &request.name, || self.fault(request))
     }
 
     fn take_crash_image(&self, request: &TakeCrashImage) -> Result<CrashImageView, ControlError> {
-        self.carry_out("crash-image", &request.name, || self.crash_image(request))
+        self.carry_out(RequestKind::TakeCrashImage, &request.name, || self.crash_image(request))
     }
 
     fn create_snapshot(&self, request: &CreateSnapshot) -> Result<SnapshotView, ControlError> {
-        let taken = self
-            .carry_out("snapshot", &request.volume, || self.take_snapshots(std::slice::from_ref(request)));
+        let taken = self.carry_out(RequestKind::CreateSnapshot, &request.volume, || {
+            self.take_snapshots(std::slice::from_ref(request))
+        });
         taken.map(|mut taken| taken.pop().expect("one request has one snapshot"))
     }
 
     fn create_snapshots(&self, requests: &[CreateSnapshot]) -> Result<Vec<SnapshotView>, ControlError> {
-        self.carry_out("snapshots", "", || self.take_snapshots(requests))
+        self.carry_out(RequestKind::CreateSnapshots, "", || self.take_snapshots(requests))
     }
 
     fn copy_snapshot(&self, snapshot: &str, name: &str) -> Result<SnapshotView, ControlError> {
-        self.carry_out("copy-snapshot", "", || {
+        self.carry_out(RequestKind::CopySnapshot, "", || {
             self.host.store().copy_snapshot(snapshot, name)?;
             tracing::info!(snapshot, copy = name, "snapshot copied");
             self.find_snapshot(name)
@@ -234,7 +260,7 @@ impl ControlPlane for LiveControl {
         name: &str,
         key: &WrappedKey,
     ) -> Result<SnapshotView, ControlError> {
-        self.carry_out("encrypt-snapshot", "", || {
+        self.carry_out(RequestKind::EncryptSnapshot, "", || {
             self.host.store().copy_snapshot_encrypted(snapshot, name, key.clone())?;
             tracing::info!(snapshot, copy = name, key = key.key_id, "snapshot copied and encrypted");
             self.find_snapshot(name)
@@ -242,28 +268,28 @@ impl ControlPlane for LiveControl {
     }
 
     fn snapshot(&self, name: &str) -> Result<SnapshotView, ControlError> {
-        self.carry_out("show-snapshot", "", || self.find_snapshot(name))
+        self.carry_out(RequestKind::Snapshot, "", || self.find_snapshot(name))
     }
 
     fn names(&self) -> Result<Names, ControlError> {
-        self.carry_out("names", "", || {
+        self.carry_out(RequestKind::Names, "", || {
             let StoreNames { volumes, snapshots, pending } = self.host.store().names();
             Ok(Names { volumes, snapshots, pending })
         })
     }
 
     fn counters(&self) -> Result<Vec<VolumeCounters>, ControlError> {
-        self.ready()?;
-        Ok(self.counters_of_all())
+        // A sampler asks every second: the log has no line of it.
+        self.counted(RequestKind::Counters, || Ok(self.counters_of_all())).0
     }
 
     fn snapshots(&self) -> Result<Vec<SnapshotView>, ControlError> {
         let all = || Ok(self.host.store().snapshots().iter().map(snapshots::view).collect());
-        self.carry_out("list-snapshots", "", all)
+        self.carry_out(RequestKind::Snapshots, "", all)
     }
 
     fn delete_snapshot(&self, name: &str) -> Result<(), ControlError> {
-        self.carry_out("delete-snapshot", name, || {
+        self.carry_out(RequestKind::DeleteSnapshot, name, || {
             self.host.store().delete_snapshot(name)?;
             tracing::info!(snapshot = name, "snapshot deleted");
             Ok(())
@@ -271,31 +297,33 @@ impl ControlPlane for LiveControl {
     }
 
     fn begin_snapshot(&self, request: &BeginSnapshot) -> Result<(), ControlError> {
-        self.carry_out("begin-snapshot", &request.name, || self.begin(request))
+        self.carry_out(RequestKind::BeginSnapshot, &request.name, || self.begin(request))
     }
 
     fn write_block(&self, name: &str, block: u64, data: &[u8]) -> Result<(), ControlError> {
-        self.carry_out("write-block", name, || self.write_one(name, block, data))
+        self.carry_out(RequestKind::WriteBlock, name, || self.write_one(name, block, data))
     }
 
     fn written_blocks(&self, name: &str) -> Result<Vec<u64>, ControlError> {
-        self.carry_out("written-blocks", name, || self.written(name))
+        self.carry_out(RequestKind::WrittenBlocks, name, || self.written(name))
     }
 
     fn read_written_block(&self, name: &str, block: u64) -> Result<Vec<u8>, ControlError> {
-        self.carry_out("read-written-block", name, || self.read_written(name, block))
+        self.carry_out(RequestKind::ReadWrittenBlock, name, || self.read_written(name, block))
     }
 
     fn complete_snapshot(&self, name: &str) -> Result<SnapshotView, ControlError> {
-        self.carry_out("complete-snapshot", name, || self.complete(name))
+        self.carry_out(RequestKind::CompleteSnapshot, name, || self.complete(name))
     }
 
     fn abandon_snapshot(&self, name: &str) -> Result<(), ControlError> {
-        self.carry_out("abandon-snapshot", name, || self.abandon(name))
+        self.carry_out(RequestKind::AbandonSnapshot, name, || self.abandon(name))
     }
 
     fn snapshot_blocks(&self, name: &str, from: u64, most: usize) -> Result<Vec<u64>, ControlError> {
-        self.carry_out("list-blocks", name, || Ok(self.host.store().snapshot_blocks(name, from, most)?))
+        self.carry_out(RequestKind::SnapshotBlocks, name, || {
+            Ok(self.host.store().snapshot_blocks(name, from, most)?)
+        })
     }
 
     fn changed_blocks(
@@ -305,21 +333,21 @@ impl ControlPlane for LiveControl {
         from: u64,
         most: usize,
     ) -> Result<Vec<ChangedBlock>, ControlError> {
-        self.carry_out("changed-blocks", second, || self.changed((first, second), from, most))
+        self.carry_out(RequestKind::ChangedBlocks, second, || self.changed((first, second), from, most))
     }
 
     fn read_block(&self, snapshot: &str, block: u64) -> Result<Vec<u8>, ControlError> {
-        self.carry_out("read-block", snapshot, || {
+        self.carry_out(RequestKind::ReadBlock, snapshot, || {
             Ok(self.host.store().read_snapshot_block(snapshot, block)?)
         })
     }
 
     fn calibrate(&self, quick: bool, progress: Progress<'_>) -> Result<Calibration, ControlError> {
-        self.carry_out("calibrate", "", || Ok(self.host.calibrate(quick, progress)?))
+        self.carry_out(RequestKind::Calibrate, "", || Ok(self.host.calibrate(quick, progress)?))
     }
 
     fn stop(&self, force: bool, progress: Progress<'_>) -> Result<Vec<Detached>, ControlError> {
-        self.carry_out("stop", "", || {
+        self.carry_out(RequestKind::Stop, "", || {
             let _alone = self.stop.lock();
             self.stopping.store(true, Ordering::Relaxed);
             let stopped = self.stop_all(force, progress).map_err(|errors| {

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod callers;
+mod counting;
 mod creation;
 mod following;
 mod life;
