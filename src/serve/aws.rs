@@ -16,7 +16,7 @@ use ebbtide_cloud::front::{Clock, Endpoint, Pipeline, Settings, tls};
 use ebbtide_cloud::iam::Sealer;
 use ebbtide_cloud::kms::Kms;
 use ebbtide_cloud::monitoring::{
-    self, Delivery, EventFile, EventPlace, EventSink, Monitoring, Sinks, Webhook,
+    self, Delivery, EventFile, EventPlace, EventSink, Monitoring, Sinks, Webhook, WebhookError,
 };
 use ebbtide_cloud::rbin::Rbin;
 use ebbtide_cloud::sigv4;
@@ -99,7 +99,7 @@ impl FromStr for EventTarget {
             return Ok(Self::Command(command.to_owned()));
         }
         if text.starts_with("http://") || text.starts_with("https://") {
-            return text.parse().map(Self::Webhook);
+            return text.parse().map(Self::Webhook).map_err(|error: WebhookError| error.to_string());
         }
         if text.is_empty() || text.contains("://") {
             return Err("is neither a FILE, nor exec:COMMAND, nor a URL with http:// or https://".to_owned());

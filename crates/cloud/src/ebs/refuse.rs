@@ -7,6 +7,7 @@ use ebbtide_control::ControlError;
 use crate::ApiError;
 use crate::ec2::direct::DirectError;
 use crate::kms::KeyProblem;
+use crate::service::with_causes;
 
 fn error(code: &'static str, reason: Option<&str>, message: impl Into<String>, status: u16) -> ApiError {
     let mut error = ApiError { status, ..ApiError::client(code, message) };
@@ -68,12 +69,7 @@ pub(super) fn malformed_id(text: &str, member: &str) -> ApiError {
 }
 
 pub(super) fn internal(error_of: &dyn std::error::Error) -> ApiError {
-    let mut text = error_of.to_string();
-    let mut cause = error_of.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
+    let text = with_causes(error_of);
     tracing::error!(%text, "a call failed");
     error("InternalServerException", None, format!("An internal error has occurred: {text}"), 500)
 }

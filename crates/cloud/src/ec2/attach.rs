@@ -20,6 +20,7 @@ use super::records::{AttachFailure, AttachStage, Attachment, Instance, Power, Vo
 use super::state::State;
 use super::{Ec2, access, describe_volumes, links, multi_attach, refuse};
 use crate::ApiError;
+use crate::service::with_causes;
 
 /// Between attempts to detach a volume that something on this host uses, in milliseconds.
 const RETRY_MS: u64 = 1_000;
@@ -185,7 +186,7 @@ impl Ec2 {
             }
             Err(error @ ControlError::Refused(_)) => Err(ApiError::client(
                 "UnsupportedOperation",
-                format!("The volume cannot be attached on this host: {}", refuse::with_causes(&error)),
+                format!("The volume cannot be attached on this host: {}", with_causes(&error)),
             )),
             Err(error) => Err(refuse::of_control(&error)),
         }

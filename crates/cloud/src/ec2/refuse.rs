@@ -8,6 +8,7 @@ use ebbtide_control::{ControlError, ControlErrorKind};
 
 use super::ids::Kind;
 use crate::ApiError;
+use crate::service::with_causes;
 
 fn error(code: &'static str, message: impl Into<String>, status: u16) -> ApiError {
     ApiError { status, ..ApiError::client(code, message) }
@@ -120,15 +121,4 @@ pub(super) fn of_control(error: &ControlError) -> ApiError {
         | ControlErrorKind::Environment
         | ControlErrorKind::Invariant => internal(text),
     }
-}
-
-/// An error and what caused it, in one text.
-pub(super) fn with_causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
 }

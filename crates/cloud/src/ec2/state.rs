@@ -13,6 +13,7 @@ use super::records::{
     Attachment, Instance, Power, RegionSettings, Setting, Snapshot, Stage, TokenUse, Volume,
 };
 use super::refuse;
+use crate::service::with_causes;
 use crate::{ApiError, RecordsError};
 
 /// How often records are looked through for those that nobody can see any more, in milliseconds of the calls' time.
@@ -68,7 +69,7 @@ impl State {
 
     /// Makes changes durable, all of them or none, and then visible.
     pub(super) fn commit(&mut self, changes: Vec<Change>) -> Result<(), ApiError> {
-        self.try_commit(changes).map_err(|error| refuse::internal(refuse::with_causes(&error)))
+        self.try_commit(changes).map_err(|error| refuse::internal(with_causes(&error)))
     }
 
     pub(super) fn try_commit(&mut self, changes: Vec<Change>) -> Result<(), RecordsError> {

@@ -4,6 +4,7 @@ use super::Ask;
 use super::names::Name;
 use super::records::{Key, KeyState};
 use crate::ApiError;
+use crate::service::with_causes;
 
 pub(super) fn validation(message: impl Into<String>) -> ApiError {
     ApiError::client("ValidationException", message)
@@ -101,13 +102,7 @@ pub(super) fn invalid_ciphertext() -> ApiError {
 }
 
 pub(super) fn internal(error: &dyn std::error::Error) -> ApiError {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    failed(&text)
+    failed(&with_causes(error))
 }
 
 /// A failure of this program or of its host.

@@ -2,11 +2,12 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::fmt::Display;
 
 use serde_json::{Map, Value, json};
 
 use super::input::{self, Input};
-use super::math::{self, Expression, Lookup, Outcome, Series};
+use super::math::{self, EvaluateError, Expression, Lookup, Outcome, Series};
 use super::read::{self, Selected};
 use super::span::Span;
 use super::statistic::Statistic;
@@ -98,7 +99,7 @@ fn metric(stat: Input<'_>) -> Result<Source, ApiError> {
     Ok(Source::Metric { name, selected, period, statistic })
 }
 
-fn in_expression(id: &str, why: &str) -> ApiError {
+fn in_expression(id: &str, why: &dyn Display) -> ApiError {
     refuse::validation(format!("Error in expression '{id}': {why}"))
 }
 
@@ -132,8 +133,6 @@ pub(super) struct Evaluation<'a> {
     known: RefCell<BTreeMap<String, Outcome>>,
     /// Expressions that are being evaluated.
     visiting: RefCell<Vec<String>>,
-    /// The failure of this program that ended the evaluation.
-    failure: RefCell<Option<ApiError>>,
 }
 
 impl<'a> Evaluation<'a> {
@@ -150,20 +149,20 @@ impl<'a> Evaluation<'a> {
             range,
             known: RefCell::new(BTreeMap::new()),
             visiting: RefCell::new(Vec::new()),
-            failure: RefCell::new(None),
         }
     }
 
     /// The metrics that a query stands for.
     pub(super) fn of(&self, query: &Query) -> Result<Vec<Series>, ApiError> {
-        let found = self.outcome(&query.id);
-        if let Some(failure) = self.failure.borrow_mut().take() {
-            return Err(failure);
-        }
-        match found.map_err(|why| in_expression(&query.id, &why))? {
-            Outcome::Series(series) => Ok(vec![series]),
-            Outcome::Many(many) => Ok(many),
-            Outcome::Scalar(_) => Err(in_expression(&query.id, "it must return a time series, not a number")),
+        match self.outcome(&query.id) {
+            Ok(Outcome::Series(series)) => Ok(vec![series]),
+            Ok(Outcome::Many(many)) => Ok(many),
+            Ok(Outcome::Scalar(_)) => {
+                Err(in_expression(&query.id, &"it must return a time series, not a number"))
+            }
+            // This program failed, not the expression.
+            Err(EvaluateError::Records(error)) => Err(refuse::internal(&error)),
+            Err(why) => Err(in_expression(&query.id, &why)),
         }
     }
 
@@ -180,25 +179,21 @@ impl<'a> Evaluation<'a> {
         }
     }
 
-    fn compute(&self, query: &Query) -> Result<Outcome, String> {
+    fn compute(&self, query: &Query) -> Result<Outcome, EvaluateError> {
         match &query.source {
             Source::Metric { name, selected, period, statistic } => {
                 let span = self.range.span(*period);
                 let points = selected
                     .as_ref()
                     .map(|selected| self.monitoring.points(self.account, selected, *statistic, span))
-                    .transpose()
-                    .map_err(|error| {
-                        *self.failure.borrow_mut() = Some(refuse::internal(&error));
-                        error.to_string()
-                    })?
+                    .transpose()?
                     .unwrap_or_default();
                 let label = self.label(query, name, selected.as_ref());
                 Ok(Outcome::Series(Series { label, period: *period, points }))
             }
             Source::Expression(expression) => {
                 if self.visiting.borrow().contains(&query.id) {
-                    return Err(format!("'{}' depends on itself", query.id));
+                    return Err(EvaluateError::Circular(query.id.clone()));
                 }
                 self.visiting.borrow_mut().push(query.id.clone());
                 let found = math::evaluate(expression, self);
@@ -214,17 +209,17 @@ impl<'a> Evaluation<'a> {
 }
 
 impl Lookup for Evaluation<'_> {
-    fn outcome(&self, id: &str) -> Result<Outcome, String> {
+    fn outcome(&self, id: &str) -> Result<Outcome, EvaluateError> {
         if let Some(known) = self.known.borrow().get(id) {
             return Ok(known.clone());
         }
         let query = self.queries.iter().find(|query| query.id == id);
-        let outcome = self.compute(query.ok_or_else(|| format!("the id '{id}' is not defined"))?)?;
+        let outcome = self.compute(query.ok_or_else(|| EvaluateError::Undefined(id.to_owned()))?)?;
         self.known.borrow_mut().insert(id.to_owned(), outcome.clone());
         Ok(outcome)
     }
 
-    fn metrics(&self, containing: &str) -> Result<Vec<Series>, String> {
+    fn metrics(&self, containing: &str) -> Result<Vec<Series>, EvaluateError> {
         let is_wanted =
             |query: &&Query| matches!(query.source, Source::Metric { .. }) && query.id.contains(containing);
         let mut all = Vec::new();

@@ -1,7 +1,7 @@
 //! Delivery of events to a command or a webhook, on a thread of its own: no call waits for it.
 
-use std::fmt::Display;
-use std::process::{Command, Stdio};
+use std::error::Error;
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::time::{Duration, Instant};
@@ -11,7 +11,8 @@ use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::events::EventSink;
-use super::webhook::Webhook;
+use super::webhook::{PostError, Webhook};
+use crate::service::with_causes;
 
 /// Events that wait for delivery. More are lost.
 const QUEUE: usize = 1_000;
@@ -40,12 +41,41 @@ enum Target {
 }
 
 impl Target {
-    fn deliver(&self, event: &str) -> Result<(), String> {
+    fn deliver(&self, event: &str) -> Result<(), DeliveryError> {
         match self {
             Self::Command(command) => run(command, event),
-            Self::Webhook(webhook) => webhook.post(event),
+            Self::Webhook(webhook) => Ok(webhook.post(event)?),
         }
     }
+}
+
+/// Why an event is lost.
+#[derive(Debug, thiserror::Error)]
+enum DeliveryError {
+    /// An event that the pipe of a command does not take at once.
+    #[error("an event of {bytes} bytes; a command gets less than {max}", max = PIPE_BYTES)]
+    TooLarge { bytes: usize },
+    /// There is no shell, or no process.
+    #[error("it cannot be started")]
+    Start(#[source] io::Error),
+    /// The command reports a failure, or a signal ended it.
+    #[error("the command ends with {0}")]
+    Failed(ExitStatus),
+    /// The command was killed after [`COMMAND_TIME`].
+    #[error("the command takes more than {} s", COMMAND_TIME.as_secs())]
+    TooLong,
+    /// The system does not report the end of the command.
+    #[error("the command cannot be waited for")]
+    Wait(#[source] io::Error),
+    /// The webhook does not take it.
+    #[error(transparent)]
+    Webhook(#[from] PostError),
+    /// The target is too slow.
+    #[error("{max} events wait already", max = QUEUE)]
+    QueueFull,
+    /// Events were still in the queue.
+    #[error("the server ends")]
+    ServerEnds,
 }
 
 /// Delivers events to a command or a webhook, one after the other. What cannot be delivered is lost: the log says so, at
@@ -104,7 +134,7 @@ impl EventSink for Delivery {
     fn publish(&self, event: &Value) {
         let Some(queue) = &self.queue else { return };
         if queue.try_send(event.to_string()).is_err() {
-            self.losses.note(&format!("{QUEUE} events wait already"));
+            self.losses.note(&DeliveryError::QueueFull);
         }
     }
 }
@@ -114,7 +144,7 @@ impl Drop for Delivery {
         self.queue = None;
         // A target that takes longer loses the rest.
         if self.ended.lock().recv_timeout(LAST_EVENTS).is_err() {
-            self.losses.note(&"the server ends");
+            self.losses.note(&DeliveryError::ServerEnds);
         }
     }
 }
@@ -135,7 +165,7 @@ struct Lost {
 }
 
 impl Losses {
-    fn note(&self, why: &dyn Display) {
+    fn note(&self, why: &dyn Error) {
         let mut state = self.state.lock();
         state.all += 1;
         state.unsaid += 1;
@@ -144,14 +174,14 @@ impl Losses {
         }
         state.latest_line = Some(Instant::now());
         let events = std::mem::take(&mut state.unsaid);
-        tracing::warn!(to = self.to, %why, events, "events are lost");
+        tracing::warn!(to = self.to, why = %with_causes(why), events, "events are lost");
     }
 }
 
 /// Runs a command with an event as a line of its standard input.
-fn run(command: &str, event: &str) -> Result<(), String> {
+fn run(command: &str, event: &str) -> Result<(), DeliveryError> {
     if event.len() >= PIPE_BYTES {
-        return Err(format!("an event of {} bytes; a command gets less than {PIPE_BYTES}", event.len()));
+        return Err(DeliveryError::TooLarge { bytes: event.len() });
     }
     let mut child = Command::new("/bin/sh")
         .args(["-c", command])
@@ -159,7 +189,7 @@ fn run(command: &str, event: &str) -> Result<(), String> {
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
-        .map_err(|error| format!("it cannot be started: {error}"))?;
+        .map_err(DeliveryError::Start)?;
     if let Some(mut input) = child.stdin.take() {
         // A command need not read.
         let _ = io::Write::write_all(&mut input, format!("{event}\n").as_bytes());
@@ -168,15 +198,15 @@ fn run(command: &str, event: &str) -> Result<(), String> {
     loop {
         match child.try_wait() {
             Ok(Some(status)) if status.success() => return Ok(()),
-            Ok(Some(status)) => return Err(format!("the command ends with {status}")),
+            Ok(Some(status)) => return Err(DeliveryError::Failed(status)),
             Ok(None) if begun.elapsed() < COMMAND_TIME => thread::sleep(COMMAND_POLL),
             Ok(None) => {
                 // It may just have ended.
                 let _ = child.kill();
                 let _ = child.wait();
-                return Err(format!("the command takes more than {} s", COMMAND_TIME.as_secs()));
+                return Err(DeliveryError::TooLong);
             }
-            Err(error) => return Err(format!("the command cannot be waited for: {error}")),
+            Err(error) => return Err(DeliveryError::Wait(error)),
         }
     }
 }
@@ -221,6 +251,18 @@ mod tests {
         drop(delivery);
         let state = losses.state.lock();
         assert_eq!((state.all, state.unsaid), (2, 1), "one line of the log for both");
+    }
+
+    #[test]
+    fn why_an_event_is_lost_is_known_and_logged_in_these_words() {
+        let failed = run("exit 3", "{}").unwrap_err();
+        assert_eq!(with_causes(&failed), "the command ends with exit status: 3");
+        let too_large = run("cat", &"x".repeat(70_000)).unwrap_err();
+        assert_eq!(with_causes(&too_large), "an event of 70000 bytes; a command gets less than 65536");
+        let webhook = DeliveryError::from(PostError::Status(404));
+        assert_eq!(with_causes(&webhook), "the answer is status 404");
+        let no_connection = DeliveryError::from(PostError::Connect(io::ErrorKind::TimedOut.into()));
+        assert_eq!(with_causes(&no_connection), "no connection: timed out");
     }
 
     #[test]

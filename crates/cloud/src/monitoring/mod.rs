@@ -35,7 +35,7 @@ pub use delivery::{Delivery, Sinks};
 pub(crate) use events::Envelope;
 pub use events::{EventFile, EventPlace, EventSink};
 pub use inventory::{Attached, Gauge, Inventory, Running, SHARED};
-pub use webhook::Webhook;
+pub use webhook::{Webhook, WebhookError};
 
 use alarms::Alarms;
 use db::Db;

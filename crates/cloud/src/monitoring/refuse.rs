@@ -3,6 +3,7 @@
 use std::fmt::Display;
 
 use crate::ApiError;
+use crate::service::with_causes;
 
 pub(super) fn invalid_value(message: impl Into<String>) -> ApiError {
     ApiError::client("InvalidParameterValue", message)
@@ -35,12 +36,7 @@ pub(super) fn not_found(message: impl Into<String>) -> ApiError {
 
 /// A failure of this program: its records, or its volumes.
 pub(super) fn internal(error: &dyn std::error::Error) -> ApiError {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
+    let text = with_causes(error);
     tracing::error!(%text, "a call of CloudWatch failed");
     ApiError {
         status: 500,

@@ -176,7 +176,7 @@ pub(crate) struct Rig {
     pub(crate) events: Arc<Events>,
     pub(crate) rights: Rights,
     instant: bool,
-    dir: Arc<tempfile::TempDir>,
+    pub(crate) dir: Arc<tempfile::TempDir>,
 }
 
 impl Rig {

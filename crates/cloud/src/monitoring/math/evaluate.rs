@@ -2,11 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::error::EvaluateError;
 use super::parse::{Expression, Operator};
 use crate::monitoring::span::Span;
-
-/// Functions that are built.
-const BUILT: &str = "ABS, AVG, CEIL, FILL, FLOOR, IF, MAX, METRICS, MIN, PERIOD, RATE and SUM";
 
 /// A metric, or what was computed of metrics.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,9 +27,9 @@ pub(in crate::monitoring) enum Outcome {
 /// Knows the metrics and expressions of a request.
 pub(in crate::monitoring) trait Lookup {
     /// What an id stands for.
-    fn outcome(&self, id: &str) -> Result<Outcome, String>;
+    fn outcome(&self, id: &str) -> Result<Outcome, EvaluateError>;
     /// All metrics whose ids contain a text.
-    fn metrics(&self, containing: &str) -> Result<Vec<Series>, String>;
+    fn metrics(&self, containing: &str) -> Result<Vec<Series>, EvaluateError>;
     /// The span of the request, in periods of this length.
     fn span(&self, period: u64) -> Span;
 }
@@ -40,10 +38,10 @@ pub(in crate::monitoring) trait Lookup {
 pub(in crate::monitoring) fn evaluate(
     expression: &Expression,
     lookup: &dyn Lookup,
-) -> Result<Outcome, String> {
+) -> Result<Outcome, EvaluateError> {
     match expression {
         Expression::Number(number) => Ok(Outcome::Scalar(*number)),
-        Expression::Text(text) => Err(format!("the text '{text}' stands alone")),
+        Expression::Text(text) => Err(EvaluateError::LoneText(text.clone())),
         Expression::Id(id) => lookup.outcome(id),
         Expression::Negated(inner) => each(evaluate(inner, lookup)?, |value| -value),
         Expression::Binary(operator, left, right) => {
@@ -56,7 +54,7 @@ pub(in crate::monitoring) fn evaluate(
                 match evaluate(item, lookup)? {
                     Outcome::Series(series) => all.push(series),
                     Outcome::Many(many) => all.extend(many),
-                    Outcome::Scalar(_) => return Err("a list has metrics alone".to_owned()),
+                    Outcome::Scalar(_) => return Err(EvaluateError::NumberInList),
                 }
             }
             Ok(Outcome::Many(all))
@@ -103,7 +101,7 @@ impl Series {
     }
 }
 
-fn each(outcome: Outcome, change: impl Fn(f64) -> f64 + Copy) -> Result<Outcome, String> {
+fn each(outcome: Outcome, change: impl Fn(f64) -> f64 + Copy) -> Result<Outcome, EvaluateError> {
     Ok(match outcome {
         Outcome::Scalar(value) => Outcome::Scalar(change(value)),
         Outcome::Series(series) => Outcome::Series(series.map(change)),
@@ -111,7 +109,11 @@ fn each(outcome: Outcome, change: impl Fn(f64) -> f64 + Copy) -> Result<Outcome,
     })
 }
 
-fn both(left: Outcome, right: Outcome, combine: impl Fn(f64, f64) -> f64 + Copy) -> Result<Outcome, String> {
+fn both(
+    left: Outcome,
+    right: Outcome,
+    combine: impl Fn(f64, f64) -> f64 + Copy,
+) -> Result<Outcome, EvaluateError> {
     use Outcome::{Many, Scalar, Series};
     Ok(match (left, right) {
         (Scalar(a), Scalar(b)) => Scalar(combine(a, b)),
@@ -122,16 +124,16 @@ fn both(left: Outcome, right: Outcome, combine: impl Fn(f64, f64) -> f64 + Copy)
         (Scalar(a), Many(all)) => Many(all.iter().map(|b| b.map(|b| combine(a, b))).collect()),
         (Many(all), Series(b)) => Many(all.iter().map(|a| a.zip(&b, combine)).collect()),
         (Series(a), Many(all)) => Many(all.iter().map(|b| b.zip(&a, |b, a| combine(a, b))).collect()),
-        (Many(_), Many(_)) => {
-            return Err("an operator between two lists of metrics has no meaning".to_owned());
-        }
+        (Many(_), Many(_)) => return Err(EvaluateError::TwoLists),
     })
 }
 
-fn call(name: &str, arguments: &[Expression], lookup: &dyn Lookup) -> Result<Outcome, String> {
+fn call(name: &str, arguments: &[Expression], lookup: &dyn Lookup) -> Result<Outcome, EvaluateError> {
     let value = |number: usize| evaluate(&arguments[number], lookup);
-    let wrong = |wanted: &str| Err(format!("{name} takes {wanted}, not {} arguments", arguments.len()));
     let count = arguments.len();
+    let wrong = |wanted: &'static str| {
+        Err(EvaluateError::Arguments { function: name.to_owned(), wanted, given: count })
+    };
     match name {
         "ABS" | "CEIL" | "FLOOR" if count != 1 => wrong("one argument"),
         "ABS" => each(value(0)?, f64::abs),
@@ -150,7 +152,7 @@ fn call(name: &str, arguments: &[Expression], lookup: &dyn Lookup) -> Result<Out
         "PERIOD" if count != 1 => wrong("one metric"),
         "PERIOD" => match value(0)? {
             Outcome::Series(series) => Ok(Outcome::Scalar(series.period as f64)),
-            _ => Err("PERIOD takes one metric".to_owned()),
+            _ => Err(EvaluateError::PeriodOfOther),
         },
         "RATE" if count != 1 => wrong("one argument"),
         "RATE" => of_series(value(0)?, name, rate),
@@ -158,9 +160,7 @@ fn call(name: &str, arguments: &[Expression], lookup: &dyn Lookup) -> Result<Out
         "FILL" => {
             let filler = match &arguments[1] {
                 Expression::Id(word) if word == "REPEAT" => None,
-                Expression::Id(word) if word == "LINEAR" => {
-                    return Err("FILL with LINEAR is not supported by this endpoint".to_owned());
-                }
+                Expression::Id(word) if word == "LINEAR" => return Err(EvaluateError::FillLinear),
                 _ => Some(value(1)?),
             };
             of_series(value(0)?, name, |series| fill(series, filler.as_ref(), lookup))
@@ -170,7 +170,7 @@ fn call(name: &str, arguments: &[Expression], lookup: &dyn Lookup) -> Result<Out
             let otherwise = if count == 3 { Some(value(2)?) } else { None };
             choose(value(0)?, value(1)?, otherwise)
         }
-        _ => Err(format!("the function {name} is not supported by this endpoint; it has {BUILT}")),
+        _ => Err(EvaluateError::UnknownFunction(name.to_owned())),
     }
 }
 
@@ -193,11 +193,15 @@ fn fold(outcome: Outcome, figure: impl Fn(&[f64]) -> f64) -> Outcome {
     }
 }
 
-fn of_series(outcome: Outcome, name: &str, change: impl Fn(&Series) -> Series) -> Result<Outcome, String> {
+fn of_series(
+    outcome: Outcome,
+    name: &str,
+    change: impl Fn(&Series) -> Series,
+) -> Result<Outcome, EvaluateError> {
     match outcome {
         Outcome::Series(series) => Ok(Outcome::Series(change(&series))),
         Outcome::Many(many) => Ok(Outcome::Many(many.iter().map(change).collect())),
-        Outcome::Scalar(_) => Err(format!("{name} takes a metric, not a number")),
+        Outcome::Scalar(_) => Err(EvaluateError::NotAMetric { function: name.to_owned() }),
     }
 }
 
@@ -226,20 +230,18 @@ fn fill(series: &Series, filler: Option<&Outcome>, lookup: &dyn Lookup) -> Serie
 }
 
 /// A value or another by a condition; without the other, nothing.
-fn choose(condition: Outcome, then: Outcome, otherwise: Option<Outcome>) -> Result<Outcome, String> {
+fn choose(condition: Outcome, then: Outcome, otherwise: Option<Outcome>) -> Result<Outcome, EvaluateError> {
     let at = |outcome: &Outcome, at: u64| match outcome {
         Outcome::Scalar(value) => Some(*value),
         Outcome::Series(series) => series.points.get(&at).copied(),
         Outcome::Many(_) => None,
     };
     if [Some(&then), otherwise.as_ref()].into_iter().flatten().any(|one| matches!(one, Outcome::Many(_))) {
-        return Err("IF takes one metric or number for each value".to_owned());
+        return Err(EvaluateError::IfValue);
     }
     match condition {
         Outcome::Scalar(value) if value != 0.0 => Ok(then),
-        Outcome::Scalar(_) => {
-            otherwise.ok_or_else(|| "IF has no value where its condition is false".to_owned())
-        }
+        Outcome::Scalar(_) => otherwise.ok_or(EvaluateError::IfWithoutElse),
         Outcome::Series(series) => {
             let chosen = series.points.iter().filter_map(|(time, value)| {
                 let from = if *value == 0.0 { otherwise.as_ref() } else { Some(&then) };
@@ -247,6 +249,6 @@ fn choose(condition: Outcome, then: Outcome, otherwise: Option<Outcome>) -> Resu
             });
             Ok(Outcome::Series(series.with(chosen)))
         }
-        Outcome::Many(_) => Err("IF takes one metric or number for its condition".to_owned()),
+        Outcome::Many(_) => Err(EvaluateError::IfCondition),
     }
 }

@@ -1,5 +1,7 @@
 //! Expressions as text.
 
+use super::error::ParseError;
+
 /// An expression.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::monitoring) enum Expression {
@@ -52,10 +54,10 @@ const LEVELS: [&[(&str, Operator)]; 6] = [
 const DEEPEST: usize = 50;
 
 /// Reads an expression.
-pub(in crate::monitoring) fn parse(text: &str) -> Result<Expression, String> {
+pub(in crate::monitoring) fn parse(text: &str) -> Result<Expression, ParseError> {
     let mut parser = Parser { rest: text.trim_start(), depth: 0 };
     let expression = parser.level(0)?;
-    if parser.rest.is_empty() { Ok(expression) } else { Err(format!("unexpected '{}'", parser.rest)) }
+    if parser.rest.is_empty() { Ok(expression) } else { Err(ParseError::Unexpected(parser.rest.to_owned())) }
 }
 
 struct Parser<'a> {
@@ -74,11 +76,11 @@ impl Parser<'_> {
         true
     }
 
-    fn demand(&mut self, sign: &str) -> Result<(), String> {
-        if self.accept(sign) { Ok(()) } else { Err(format!("'{sign}' is missing at '{}'", self.rest)) }
+    fn demand(&mut self, sign: &'static str) -> Result<(), ParseError> {
+        if self.accept(sign) { Ok(()) } else { Err(ParseError::Missing { sign, at: self.rest.to_owned() }) }
     }
 
-    fn level(&mut self, level: usize) -> Result<Expression, String> {
+    fn level(&mut self, level: usize) -> Result<Expression, ParseError> {
         let Some(signs) = LEVELS.get(level) else { return self.unary() };
         let mut left = self.level(level + 1)?;
         while let Some((_, operator)) = signs.iter().find(|(sign, _)| self.accept(sign)) {
@@ -88,10 +90,10 @@ impl Parser<'_> {
         Ok(left)
     }
 
-    fn unary(&mut self) -> Result<Expression, String> {
+    fn unary(&mut self) -> Result<Expression, ParseError> {
         self.depth += 1;
         if self.depth > DEEPEST {
-            return Err("it is nested too deep".to_owned());
+            return Err(ParseError::TooDeep);
         }
         let found =
             if self.accept("-") { Ok(Expression::Negated(Box::new(self.unary()?))) } else { self.atom() };
@@ -99,7 +101,7 @@ impl Parser<'_> {
         found
     }
 
-    fn atom(&mut self) -> Result<Expression, String> {
+    fn atom(&mut self) -> Result<Expression, ParseError> {
         if self.accept("(") {
             let inner = self.level(0)?;
             self.demand(")")?;
@@ -110,25 +112,25 @@ impl Parser<'_> {
         }
         for quote in ["\"", "'"] {
             if let Some(rest) = self.rest.strip_prefix(quote) {
-                let (text, rest) = rest.split_once(quote).ok_or("a text has no end")?;
+                let (text, rest) = rest.split_once(quote).ok_or(ParseError::OpenText)?;
                 self.rest = rest.trim_start();
                 return Ok(Expression::Text(text.to_owned()));
             }
         }
         let number = self.take(|letter| letter.is_ascii_digit() || letter == '.');
         if !number.is_empty() {
-            let number: f64 = number.parse().map_err(|_| format!("'{number}' is no number"))?;
+            let number: f64 = number.parse().map_err(|_| ParseError::Number(number.to_owned()))?;
             return Ok(Expression::Number(number));
         }
         let word = self.take(|letter| letter.is_ascii_alphanumeric() || letter == '_').to_owned();
         if word.is_empty() {
             let at = if self.rest.is_empty() { "the end" } else { self.rest };
-            return Err(format!("a metric, number or function is missing at '{at}'"));
+            return Err(ParseError::NoValue(at.to_owned()));
         }
         if self.accept("(") { Ok(Expression::Call(word, self.items(")")?)) } else { Ok(Expression::Id(word)) }
     }
 
-    fn items(&mut self, end: &str) -> Result<Vec<Expression>, String> {
+    fn items(&mut self, end: &'static str) -> Result<Vec<Expression>, ParseError> {
         let mut items = Vec::new();
         if self.accept(end) {
             return Ok(items);
@@ -170,6 +172,22 @@ mod tests {
         for wrong in ["", "a+", "(a", "a b", "SUM(a", "SUM(a,)", "1.2.3", "\"a", "a ? b", &"(".repeat(10_000)]
         {
             assert!(parse(wrong).is_err(), "{wrong}");
+        }
+        let missing = |sign, at: &str| ParseError::Missing { sign, at: at.to_owned() };
+        for (wrong, error, text) in [
+            ("a b", ParseError::Unexpected("b".to_owned()), "unexpected 'b'"),
+            ("SUM(a b", missing(",", "b"), "',' is missing at 'b'"),
+            ("(a", missing(")", ""), "')' is missing at ''"),
+            (&"(".repeat(10_000), ParseError::TooDeep, "it is nested too deep"),
+            ("'a", ParseError::OpenText, "a text has no end"),
+            ("1.2.3", ParseError::Number("1.2.3".to_owned()), "'1.2.3' is no number"),
+            (
+                "a+",
+                ParseError::NoValue("the end".to_owned()),
+                "a metric, number or function is missing at 'the end'",
+            ),
+        ] {
+            assert_eq!((parse(wrong), error.to_string().as_str()), (Err(error), text));
         }
     }
 }
