@@ -2,15 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::Result;
 use clap::{ArgAction, Args, Subcommand, ValueEnum};
 use ebbtide_load::tpcc::{TpccOptions, TpccPrepareOptions};
 use ebbtide_load::{
-    Arrival, ClientOptions, Distribution, IgnoreErrors, LedgerOptions, LoadError, Mix, OptionError,
-    PrepareOptions, RunOptions, Schema, Workload,
+    Arrival, ClientOptions, Distribution, IgnoreErrors, LedgerOptions, LoadError, LoadKind, Mix, OptionError,
+    PrepareOptions, RunOptions, Schema, WORKLOADS, Workload,
 };
 
 use super::server::ServerArgs;
@@ -48,22 +47,10 @@ const RUN_EXAMPLE: &str = "Examples:
 
 The workloads, what every figure means, and the JSON: docs/load.md, docs/tpcc.md, docs/json/load.md";
 
-/// A workload by its name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Named {
-    Sysbench(Workload),
-    Tpcc,
-}
-
-impl FromStr for Named {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        if matches!(text, "tpcc" | "tpcc.lua") {
-            return Ok(Self::Tpcc);
-        }
-        text.parse().map(Self::Sysbench).map_err(|error: OptionError| format!("{error}, tpcc"))
-    }
+/// The names of all workloads with what each does, a line each.
+fn workloads() -> String {
+    let rows = WORKLOADS.iter().map(|one| format!("{}: {}", one.name, one.meaning));
+    format!("The workload:\n{}", rows.collect::<Vec<_>>().join("\n"))
 }
 
 /// What options are called that sysbench's workloads alone have.
@@ -75,7 +62,7 @@ const OF_TPCC: &str = "tpcc, and another workload was named";
 #[command(after_help = PREPARE_EXAMPLE)]
 pub(crate) struct PrepareArgs {
     /// The workload that the tables are for; only tpcc, bulk_insert and oltp_insert have their own needs
-    pub(super) workload: Option<Named>,
+    pub(super) workload: Option<LoadKind>,
     #[command(flatten)]
     pub(super) server: ServerArgs,
     #[command(flatten)]
@@ -94,8 +81,8 @@ impl PrepareArgs {
         self.check_threads()?;
         belongs(self.tpcc.is_given(), "--warehouses, --table-sets and --foreign-keys", OF_TPCC)?;
         let workload = match self.workload {
-            Some(Named::Sysbench(workload)) => Some(workload),
-            Some(Named::Tpcc) | None => None,
+            Some(LoadKind::Sysbench(workload)) => Some(workload),
+            Some(LoadKind::Tpcc) | None => None,
         };
         Ok(PrepareOptions {
             workload,
@@ -133,7 +120,7 @@ impl PrepareArgs {
 #[command(after_help = CHECK_EXAMPLE)]
 pub(crate) struct CheckArgs {
     /// tpcc
-    workload: Named,
+    workload: LoadKind,
     #[command(flatten)]
     pub(super) server: ServerArgs,
     /// Warehouses that the tables must have [default: those that they have]
@@ -151,8 +138,8 @@ pub(crate) struct CheckArgs {
 impl CheckArgs {
     pub(super) fn must_be_tpcc(&self) -> Result<()> {
         match self.workload {
-            Named::Tpcc => Ok(()),
-            Named::Sysbench(workload) => {
+            LoadKind::Tpcc => Ok(()),
+            LoadKind::Sysbench(workload) => {
                 let message = format!("{workload} has no consistency conditions: load check takes tpcc");
                 Err(Refusal::usage(message).into())
             }
@@ -164,7 +151,7 @@ impl CheckArgs {
 #[derive(Debug, Args)]
 pub(crate) struct CleanupArgs {
     /// The workload whose tables are meant: only tpcc has tables of other names
-    pub(super) workload: Option<Named>,
+    pub(super) workload: Option<LoadKind>,
     #[command(flatten)]
     pub(super) server: ServerArgs,
     /// Number of tables, sbtest1 and up
@@ -179,9 +166,8 @@ pub(crate) struct CleanupArgs {
 #[derive(Debug, Args)]
 #[command(after_help = RUN_EXAMPLE)]
 pub(crate) struct RunArgs {
-    /// oltp_point_select, oltp_read_only, oltp_read_write, oltp_write_only, oltp_insert,
-    /// oltp_delete, oltp_update_index, oltp_update_non_index, bulk_insert, key_value, tpcc
-    pub(super) workload: Named,
+    #[arg(help = LoadKind::names(), long_help = workloads())]
+    pub(super) workload: LoadKind,
     #[command(flatten)]
     pub(super) server: ServerArgs,
     #[command(flatten)]
@@ -571,7 +557,7 @@ mod tests {
     fn run_options(words: &[&str]) -> RunOptions {
         let line = Line::try_parse_from([&["load", "run"], words].concat()).unwrap();
         let LoadCommand::Run(args) = line.command else { panic!() };
-        let Named::Sysbench(workload) = args.workload else { panic!() };
+        let LoadKind::Sysbench(workload) = args.workload else { panic!() };
         args.options(workload).unwrap()
     }
 
@@ -599,6 +585,30 @@ mod tests {
             options.clients.ignore_errors.contains(2013) && !options.clients.ignore_errors.contains(1205)
         );
         assert_eq!((options.clients.events, options.clients.duration), (Some(7), None));
+    }
+
+    #[test]
+    fn each_workload_of_the_list_is_taken_and_described() {
+        use clap::CommandFactory as _;
+        for one in WORKLOADS {
+            let read =
+                |words: &[&str]| Line::try_parse_from([&["load"], words].concat()).map(|line| line.command);
+            let Ok(LoadCommand::Run(run)) = read(&["run", one.name]) else { panic!("run {}", one.name) };
+            let Ok(LoadCommand::Prepare(prepare)) = read(&["prepare", one.name]) else {
+                panic!("prepare {}", one.name)
+            };
+            let Ok(LoadCommand::Cleanup(cleanup)) = read(&["cleanup", one.name]) else {
+                panic!("cleanup {}", one.name)
+            };
+            assert_eq!((run.workload, prepare.workload), (one.kind, Some(one.kind)), "{}", one.name);
+            assert_eq!(cleanup.workload, Some(one.kind), "{}", one.name);
+            let refused = read(&["run", "none"]).unwrap_err().to_string();
+            assert!(refused.contains(one.name), "{refused}");
+            let mut command = Line::command();
+            let help = command.find_subcommand_mut("run").unwrap().render_long_help().to_string();
+            let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(help.contains(&format!("{}: {}", one.name, one.meaning)), "{help}");
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@ mod text;
 mod tpcc;
 mod tpcc_args;
 
-use ebbtide_load::{Ended, Generator, LoadError, Prepared, Sample, Workload};
+use ebbtide_load::{Ended, Generator, LoadError, LoadKind, Prepared, Sample, Workload};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::answers::{self, CleanedUp, TablesPrepared};
@@ -20,7 +20,7 @@ use crate::signals::cancel_on;
 use crate::status_line::StatusLine;
 use crate::text::line;
 pub(crate) use args::LoadCommand;
-use args::{CleanupArgs, Named, PrepareArgs, RunArgs};
+use args::{CleanupArgs, PrepareArgs, RunArgs};
 pub(crate) use order::in_our_order;
 pub(crate) use server::ServerArgs;
 
@@ -30,11 +30,11 @@ pub(crate) use server::ServerArgs;
 /// Wrong options (exit code 2), and a server that is away or refuses (exit code 3).
 pub(crate) fn run(command: &LoadCommand, json: bool) -> anyhow::Result<Exit> {
     match command {
-        LoadCommand::Prepare(args) if args.workload == Some(Named::Tpcc) => tpcc::prepare(args, json),
+        LoadCommand::Prepare(args) if args.workload == Some(LoadKind::Tpcc) => tpcc::prepare(args, json),
         LoadCommand::Prepare(args) => prepare(args, json),
         LoadCommand::Run(args) => match args.workload {
-            Named::Tpcc => tpcc::run(args, json),
-            Named::Sysbench(workload) => run_workload(args, workload, json),
+            LoadKind::Tpcc => tpcc::run(args, json),
+            LoadKind::Sysbench(workload) => run_workload(args, workload, json),
         },
         LoadCommand::Check(args) => tpcc::check(args, json),
         LoadCommand::Cleanup(args) => cleanup(args, json),
@@ -86,7 +86,7 @@ fn prepared(done: Prepared, seed: u64, drop: &str, json: bool) -> anyhow::Result
 
 fn cleanup(args: &CleanupArgs, json: bool) -> anyhow::Result<Exit> {
     let target = args.server.target()?;
-    let names = match (args.workload == Some(Named::Tpcc), args.execute) {
+    let names = match (args.workload == Some(LoadKind::Tpcc), args.execute) {
         (true, true) => ebbtide_load::tpcc::cleanup(&target),
         (true, false) => ebbtide_load::tpcc::tables_present(&target),
         (false, true) => ebbtide_load::cleanup(&target, args.tables),

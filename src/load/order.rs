@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ebbtide_load::Workload;
+use ebbtide_load::{LoadKind, WORKLOADS};
 
 use crate::run::quoted;
 
@@ -25,7 +25,7 @@ pub(crate) fn in_our_order(words: &[String]) -> Option<String> {
     meant.extend(before.iter().skip(1).map(|word| quoted(word)));
     meant.extend(["load".to_owned(), name.to_owned()]);
     // The tables are the same for every workload of sysbench.
-    meant.extend((name != "cleanup" || workload == "tpcc").then(|| workload.to_owned()));
+    meant.extend((name != "cleanup" || workload == LoadKind::Tpcc.name()).then(|| workload.to_owned()));
     meant.extend(options.map(|(_, word)| quoted(word)));
     Some(format!("the command comes before the workload: {}", meant.join(" ")))
 }
@@ -36,11 +36,7 @@ fn workload(word: &str) -> Option<&str> {
         Some(script) => Path::new(script).file_name()?.to_str()?,
         None => word,
     };
-    if name == "tpcc" {
-        return Some(name);
-    }
-    let is_sysbenchs = name.starts_with("oltp_") || name == "bulk_insert";
-    (is_sysbenchs && name.parse::<Workload>().is_ok()).then_some(name)
+    WORKLOADS.iter().find(|one| one.is_script && one.name == name).map(|one| one.name)
 }
 
 #[cfg(test)]

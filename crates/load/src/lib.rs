@@ -35,7 +35,9 @@ pub mod ledger;
 pub mod tpcc;
 
 pub use ebbtide_workload::sysbench::{Mix, RowLengths, Schema, Workload};
-pub use ebbtide_workload::{DATABASE, Distribution, DistributionError, OptionError};
+pub use ebbtide_workload::{
+    DATABASE, Distribution, DistributionError, LoadKind, OptionError, Registered, WORKLOADS,
+};
 pub use error::LoadError;
 pub use execution::{Arrival, Execution, IgnoreErrors, Refused};
 pub use latency::{Bucket, Latency};

@@ -5,7 +5,8 @@
 //! what earlier statements returned. Whoever executes it (the load, on a server) or models it (in virtual time)
 //! takes a [`Program`] of it and steps through that with one [`Play`] for each client.
 //!
-//! [`sysbench`] describes sysbench's OLTP family, [`tpcc`] TPC-C, [`invariant`] the workload of the crash lab. Nothing here knows a clock, a file, a thread or a server: what is
+//! [`sysbench`] describes sysbench's OLTP family, [`tpcc`] TPC-C, [`invariant`] the workload of the crash lab.
+//! [`WORKLOADS`] is the list of those that have names. Nothing here knows a clock, a file, a thread or a server: what is
 //! drawn depends on a seed alone.
 #![forbid(unsafe_code)]
 
@@ -29,12 +30,15 @@ pub mod invariant;
 pub mod sysbench;
 pub mod tpcc;
 
+mod registry;
+
 pub use description::{Description, Fill, Index, Keep, Opening, Table};
 pub use distribution::{Distribution, DistributionError, Drawer, Random};
 pub use error::{DescriptionError, OptionError, in_range};
 pub use expr::{Datum, Expr, Op, Register};
 pub use play::{Next, Play, Situation};
 pub use program::Program;
+pub use registry::{LoadKind, Registered, WORKLOADS};
 pub use rows::{Part, RowWriter, parts};
 pub use script::{
     Access, AccessKind, Append, Bind, Call, Collect, Key, ParamKind, Path, Statement, Step, Transaction,

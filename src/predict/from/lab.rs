@@ -228,15 +228,15 @@ fn known(run: &LabRun, base: &Usable<'_>) -> Option<WorkloadTable> {
     let data = run.experiment.data;
     let described = match load.workload {
         LoadKind::Tpcc => WorkloadTable {
-            kind: Some("tpcc".into()),
+            kind: Some(load.workload.name().into()),
             warehouses: Some(data.warehouses?),
             ..WorkloadTable::default()
         },
         // The model's rows have sysbench's lengths.
         LoadKind::Sysbench(_) if data.lengths.is_some() => return None,
-        LoadKind::Sysbench(script) => {
+        LoadKind::Sysbench(_) => {
             let table = WorkloadTable {
-                kind: Some(script.name().into()),
+                kind: Some(load.workload.name().into()),
                 tables: Some(data.tables),
                 table_size: Some(data.rows),
                 ..WorkloadTable::default()

@@ -6,7 +6,6 @@ use std::time::Duration;
 use ebbtide_catalog::{Catalog, InstanceType, Resolved, Spec};
 use ebbtide_mysql::{Binary, SettingError, Settings};
 use ebbtide_volume::{MIB, parse_size};
-use ebbtide_workload::sysbench::Workload;
 
 use super::arm_error::{ArmError, chain, with_hint};
 use super::{
@@ -93,13 +92,7 @@ fn check_arm(
     if !logs(arm) {
         return Err(ArmError::SourceWithoutBinlog);
     }
-    let leaves_marks = match arm.load.workload {
-        LoadKind::Tpcc => true,
-        LoadKind::Sysbench(workload) => {
-            workload.writes() && workload != Workload::BulkInsert && !arm.load.mix.skip_trx
-        }
-    };
-    if arm.topology.promote && !leaves_marks {
+    if arm.topology.promote && !arm.load.workload.leaves_marks(&arm.load.mix) {
         return Err(ArmError::PromotionWithoutMarks);
     }
     let replica = check_server(experiment, &replica, catalog, binary)

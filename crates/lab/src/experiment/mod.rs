@@ -27,6 +27,8 @@ mod workload;
 
 use std::path::{Path, PathBuf};
 
+pub use ebbtide_workload::LoadKind;
+
 pub use arm_error::ArmError;
 pub use backup::{BackedUp, BackupMethod, BackupPlan};
 pub(crate) use check::trial_estimate;
@@ -42,7 +44,6 @@ pub use model::{
 };
 pub use shipped::{Shipped, shipped};
 pub use topology::{Replication, ServerRole, ServerSpec, Topology};
-pub use workload::LoadKind;
 
 use file::File;
 

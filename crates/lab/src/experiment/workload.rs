@@ -1,28 +1,10 @@
-//! The workload of an arm by its name, and the keys that belong to one kind of workload alone.
-
-use std::fmt;
-use std::str::FromStr;
+//! The keys that belong to one kind of workload alone.
 
 use ebbtide_load::tpcc::{Isolation, WaitMode};
-use ebbtide_workload::sysbench::Workload;
-use serde::{Deserialize, Serialize};
+use ebbtide_workload::LoadKind;
 
 use super::ExperimentError;
 use super::section::Section;
-
-/// What a load runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LoadKind {
-    /// TPC-C.
-    Tpcc,
-    /// One of sysbench's workloads.
-    #[serde(untagged)]
-    Sysbench(Workload),
-}
-
-/// The name of TPC-C in files.
-const TPCC: &str = "tpcc";
 
 /// The keys of `[load]` that only TPC-C has.
 const OF_TPCC: [&str; 2] = ["trx_level", "wait_mode"];
@@ -32,49 +14,6 @@ const OF_ALL: [&str; 4] = ["workload", "connections", "rate", "arrival"];
 const LEVELS: [(&str, Isolation); 3] =
     [("rc", Isolation::ReadCommitted), ("rr", Isolation::RepeatableRead), ("ser", Isolation::Serializable)];
 const WAITS: [(&str, WaitMode); 2] = [("none", WaitMode::None), ("spec", WaitMode::Spec)];
-
-impl LoadKind {
-    /// Its name, as files have it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Tpcc => TPCC,
-            Self::Sysbench(workload) => workload.name(),
-        }
-    }
-
-    /// All names, for messages.
-    #[must_use]
-    pub fn names() -> String {
-        format!("{}, {TPCC}", Workload::names())
-    }
-
-    /// sysbench's workload; None for another one.
-    #[must_use]
-    pub fn sysbench(self) -> Option<Workload> {
-        match self {
-            Self::Tpcc => None,
-            Self::Sysbench(workload) => Some(workload),
-        }
-    }
-}
-
-impl fmt::Display for LoadKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for LoadKind {
-    type Err = ();
-
-    fn from_str(name: &str) -> Result<Self, ()> {
-        match name {
-            TPCC => Ok(Self::Tpcc),
-            name => name.parse().map(Self::Sysbench).map_err(|_| ()),
-        }
-    }
-}
 
 /// The isolation level and the waits of a load: only TPC-C's have a choice.
 pub(super) fn tpcc(section: &Section<'_>) -> Result<(Isolation, WaitMode), ExperimentError> {
@@ -120,8 +59,9 @@ pub(super) fn check(
         (LoadKind::Sysbench(_), Some(_)) => Err(section.wrong(
             "workload",
             format!(
-                "[data] has warehouses, and {kind} runs on sysbench's tables: say workload = \"{TPCC}\", or take \
-                 warehouses out"
+                "[data] has warehouses, and {kind} runs on sysbench's tables: say workload = \"{}\", or take \
+                 warehouses out",
+                LoadKind::Tpcc
             ),
         )),
         _ => Ok(()),

@@ -1,9 +1,9 @@
 //! What a file becomes.
 
 use ebbtide_lab::experiment::{Experiment, LoadKind, Overrides, Role};
-use ebbtide_load::{Arrival, Distribution, Workload};
+use ebbtide_load::{Arrival, Distribution, WORKLOADS, Workload};
 
-use crate::support::{check, mariadb, names, read, read_with, servers};
+use crate::support::{check, mariadb, names, read, read_with, refused, servers};
 
 #[test]
 fn an_empty_file_is_an_experiment_with_one_arm_and_all_defaults() {
@@ -252,4 +252,19 @@ fn the_region_of_the_prices_comes_from_the_file_or_the_command_line_and_must_hav
     assert!(error.contains("there are no prices for region 'mars-1'"), "{error}");
     assert!(error.contains("ap-northeast-1, eu-west-1, us-east-1, us-west-2"), "{error}");
     assert_eq!(read("").unwrap().region, None);
+}
+
+#[test]
+fn each_workload_of_the_list_can_be_the_load_of_an_experiment() {
+    for one in WORKLOADS {
+        let data = if one.kind == LoadKind::Tpcc { "[data]\nwarehouses = 1\n" } else { "" };
+        let experiment = read(&format!("{data}[load]\nworkload = \"{}\"\n", one.name)).unwrap();
+        let arm = &experiment.arms[0];
+        assert_eq!(arm.load.workload, one.kind, "{}", one.name);
+        assert!(!arm.tables(experiment.data).tables.is_empty(), "{}", one.name);
+        let stored = serde_json::to_string(&experiment).unwrap();
+        assert_eq!(serde_json::from_str::<Experiment>(&stored).unwrap(), experiment, "{stored}");
+        let message = refused("[load]\nworkload = \"none\"\n");
+        assert!(message.contains(one.name), "{message}");
+    }
 }

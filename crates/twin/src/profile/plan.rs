@@ -2,6 +2,7 @@
 
 use ebbtide_volume::{GIB, MIB, parse_size};
 use ebbtide_workload::sysbench::{Schema, Sysbench, Workload};
+use ebbtide_workload::{LoadKind, OptionError};
 
 use super::ProfileError;
 use super::file::{DoublewriteMode, DoublewriteTable, PointTable, Profile, ServerTable, WorkloadTable};
@@ -454,8 +455,12 @@ impl WorkloadTable {
                      workload.kind = \"observed\""
                 )));
             }
-            "tpcc" => self.tpcc(factor)?,
-            script => self.sysbench(script, factor, seed)?,
+            name => match name.parse().map_err(|error: OptionError| {
+                ProfileError::Conflict(format!("workload.kind: {error}, or observed"))
+            })? {
+                LoadKind::Tpcc => self.tpcc(factor)?,
+                LoadKind::Sysbench(workload) => self.sysbench(workload, factor, seed)?,
+            },
         };
         for (key, value) in
             [("workload.redo_bytes", self.redo_bytes), ("workload.binlog_bytes", self.binlog_bytes)]
@@ -492,10 +497,7 @@ impl WorkloadTable {
         Ok(tpcc::shape(scaled(warehouses, factor), kit, keys))
     }
 
-    fn sysbench(&self, script: &str, factor: f64, seed: u64) -> Result<Shape, ProfileError> {
-        let workload: Workload = script.parse().map_err(|error| {
-            ProfileError::Conflict(format!("workload.kind: {error}; it may also be tpcc or observed"))
-        })?;
+    fn sysbench(&self, workload: Workload, factor: f64, seed: u64) -> Result<Shape, ProfileError> {
         let table_size = self.table_size.ok_or(ProfileError::Missing {
             what: "workload.table_size",
             from: "--table-size of sysbench, or SELECT COUNT(*) FROM sbtest1",
@@ -636,4 +638,28 @@ fn set<T: PartialOrd + ToString + Copy>(
     range(key, value, allowed, words)?;
     *setting = value;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use ebbtide_workload::WORKLOADS;
+
+    use super::*;
+
+    #[test]
+    fn each_workload_of_the_list_can_be_the_kind_of_a_profile() {
+        let table = |kind: &str| WorkloadTable {
+            kind: Some(kind.to_owned()),
+            warehouses: Some(1),
+            table_size: Some(10_000),
+            ..WorkloadTable::default()
+        };
+        for one in WORKLOADS {
+            let shape = table(one.name).shape(1.0, DESCRIBED_PAGE, 1);
+            assert!(shape.is_ok(), "{}: {}", one.name, shape.unwrap_err());
+        }
+        let error = table("none").shape(1.0, DESCRIBED_PAGE, 1).unwrap_err().to_string();
+        assert!(error.starts_with("workload.kind: there is no workload 'none': use one of "), "{error}");
+        assert!(error.ends_with(", key_value, tpcc, or observed"), "{error}");
+    }
 }

@@ -3,9 +3,6 @@
 
 mod describe;
 
-use std::fmt;
-use std::str::FromStr;
-
 use serde::{Deserialize, Serialize};
 
 use crate::distribution::Distribution;
@@ -67,31 +64,6 @@ pub enum Workload {
 }
 
 impl Workload {
-    const ALL: [(Self, &'static str); 10] = [
-        (Self::PointSelect, "oltp_point_select"),
-        (Self::ReadOnly, "oltp_read_only"),
-        (Self::ReadWrite, "oltp_read_write"),
-        (Self::WriteOnly, "oltp_write_only"),
-        (Self::Insert, "oltp_insert"),
-        (Self::Delete, "oltp_delete"),
-        (Self::UpdateIndex, "oltp_update_index"),
-        (Self::UpdateNonIndex, "oltp_update_non_index"),
-        (Self::BulkInsert, "bulk_insert"),
-        (Self::KeyValue, "key_value"),
-    ];
-
-    /// Its name, which is sysbench's where it has one.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        Self::ALL.iter().find(|(workload, _)| *workload == self).map_or("", |(_, name)| name)
-    }
-
-    /// All names, as a sentence's list.
-    #[must_use]
-    pub fn names() -> String {
-        Self::ALL.map(|(_, name)| name).join(", ")
-    }
-
     /// Whether it changes data.
     #[must_use]
     pub fn writes(self) -> bool {
@@ -103,25 +75,25 @@ impl Workload {
     pub fn is_transaction(self) -> bool {
         matches!(self, Self::ReadOnly | Self::ReadWrite | Self::WriteOnly)
     }
-}
 
-impl fmt::Display for Workload {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+    /// Whether a mark can be added to its transactions ([`Sysbench::marks`]), which shows that they are there.
+    #[must_use]
+    pub fn leaves_marks(self, mix: &Mix) -> bool {
+        self.writes() && self != Self::BulkInsert && !mix.skip_trx
     }
-}
 
-impl FromStr for Workload {
-    type Err = OptionError;
-
-    fn from_str(text: &str) -> Result<Self, OptionError> {
-        let wanted = text.trim_end_matches(".lua").replace('-', "_");
-        let wanted = wanted.strip_prefix("oltp_").unwrap_or(&wanted);
-        Self::ALL
-            .iter()
-            .find(|(_, name)| name.strip_prefix("oltp_").unwrap_or(name) == wanted)
-            .map(|(workload, _)| *workload)
-            .ok_or_else(|| OptionError::UnknownWorkload { given: text.to_owned(), known: Self::names() })
+    /// Whether each transaction leaves the number of rows as it was, so that any moment between transactions shows it.
+    #[must_use]
+    pub const fn keeps_rows(self, mix: &Mix) -> bool {
+        match self {
+            Self::PointSelect
+            | Self::ReadOnly
+            | Self::UpdateIndex
+            | Self::UpdateNonIndex
+            | Self::KeyValue => true,
+            Self::ReadWrite | Self::WriteOnly => !mix.skip_trx,
+            Self::Insert | Self::Delete | Self::BulkInsert => false,
+        }
     }
 }
 
@@ -286,12 +258,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_workload_is_found_by_any_of_its_usual_spellings() {
-        for text in ["oltp_read_write", "read_write", "read-write", "oltp_read_write.lua"] {
-            assert_eq!(text.parse::<Workload>(), Ok(Workload::ReadWrite));
+    fn marks_need_a_transaction_and_rows_stay_where_nothing_is_only_inserted_or_deleted() {
+        let (whole, torn) = (Mix::default(), Mix { skip_trx: true, ..Mix::default() });
+        for (workload, marks, keeps) in [
+            (Workload::ReadOnly, false, true),
+            (Workload::ReadWrite, true, true),
+            (Workload::Insert, true, false),
+            (Workload::BulkInsert, false, false),
+            (Workload::KeyValue, true, true),
+        ] {
+            assert_eq!(
+                (workload.leaves_marks(&whole), workload.keeps_rows(&whole)),
+                (marks, keeps),
+                "{workload}"
+            );
+            assert!(!workload.leaves_marks(&torn), "{workload}");
         }
-        assert_eq!("bulk_insert".parse::<Workload>(), Ok(Workload::BulkInsert));
-        let error = "oltp_raed".parse::<Workload>().unwrap_err().to_string();
-        assert!(error.contains("oltp_read_only"), "{error}");
+        // A delete and its insert are two transactions then.
+        assert!(!Workload::WriteOnly.keeps_rows(&torn) && Workload::UpdateIndex.keeps_rows(&torn));
     }
 }

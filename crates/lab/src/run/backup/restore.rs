@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use ebbtide_load::tpcc::{self, CheckOptions};
-use ebbtide_load::{Cancel, DATABASE, Workload};
+use ebbtide_load::{Cancel, DATABASE};
 use ebbtide_mysql::backup::{self as tools, Source};
 use ebbtide_mysql::recovery::check_tables;
 use ebbtide_mysql::replication::newest_beat;
@@ -161,8 +161,11 @@ impl Restore<'_> {
             return Err(StepError::NotRestored(why));
         }
         checked.push(format!("CHECK TABLE calls {} whole", count(tables.len(), "table")));
-        match self.planned.arm.load.workload {
-            LoadKind::Sysbench(workload) if self.keeps_rows(workload) => {
+        let load = &self.planned.arm.load;
+        // A batch job may add or take away rows.
+        let is_alone = self.planned.arm.batch.is_none();
+        match load.workload {
+            LoadKind::Sysbench(workload) if workload.keeps_rows(&load.mix) && is_alone => {
                 for name in &wanted {
                     let rows = session.value(&format!("SELECT COUNT(*) FROM {DATABASE}.{name}"))?;
                     let rows: u64 = rows.and_then(|text| text.parse().ok()).unwrap_or(0);
@@ -186,20 +189,6 @@ impl Restore<'_> {
             }
         }
         Ok(())
-    }
-
-    /// Whether every transaction leaves the number of rows as it was, so that any moment between transactions shows it.
-    fn keeps_rows(&self, workload: Workload) -> bool {
-        let kept = match workload {
-            Workload::PointSelect
-            | Workload::ReadOnly
-            | Workload::UpdateIndex
-            | Workload::UpdateNonIndex
-            | Workload::KeyValue => true,
-            Workload::ReadWrite | Workload::WriteOnly => !self.planned.arm.load.mix.skip_trx,
-            Workload::Insert | Workload::Delete | Workload::BulkInsert => false,
-        };
-        kept && self.planned.arm.batch.is_none()
     }
 }
 
