@@ -84,6 +84,23 @@ pub(crate) struct UserCreated<'a> {
     pub(crate) secret_access_key: &'a str,
 }
 
+/// A role of the AWS endpoint, as `role create` and `role list` print it.
+#[derive(Debug, Serialize)]
+pub(crate) struct RoleListed<'a> {
+    /// Its name.
+    pub(crate) name: &'a str,
+    /// Its ARN.
+    pub(crate) arn: String,
+    /// Its unique id.
+    pub(crate) role_id: &'a str,
+    /// When it was created.
+    pub(crate) created: &'a str,
+    /// How long its sessions may last, seconds.
+    pub(crate) max_session_s: u32,
+    /// Whether it has a policy; without one its sessions may do everything.
+    pub(crate) has_policy: bool,
+}
+
 /// What `serve --stop` prints.
 #[derive(Debug, Serialize)]
 pub(crate) struct Stopped<'a> {

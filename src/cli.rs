@@ -15,6 +15,7 @@ use crate::simulate;
 use crate::size::SizeArgs;
 use crate::snapshot::SnapshotCommand;
 use crate::user::UserCommand;
+use crate::user::role::RoleCommand;
 use crate::version;
 use crate::volume::args::VolumeCommand;
 
@@ -51,6 +52,9 @@ pub(crate) enum Command {
     /// Users of the AWS endpoint: their access keys and policies
     #[command(subcommand)]
     User(UserCommand),
+    /// Roles that users of the AWS endpoint may assume, for temporary keys
+    #[command(subcommand)]
+    Role(RoleCommand),
     /// sysbench's OLTP workloads and TPC-C against any MySQL or MariaDB server
     #[command(subcommand)]
     Load(Box<LoadCommand>),

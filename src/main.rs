@@ -65,6 +65,7 @@ fn carry_out(cli: &Cli) -> anyhow::Result<Exit> {
         }
         Command::Serve(args) => serve::run(args, &HomePath::of(cli)?.made()?, cli.json),
         Command::User(command) => user::run(command, &HomePath::of(cli)?, cli.json),
+        Command::Role(command) => user::role::run(command, &HomePath::of(cli)?, cli.json),
         Command::Load(command) => load::run(command, cli.json),
         Command::Run(args) => run::run(args, &HomePath::of(cli)?, cli.json),
         Command::Crash(args) => crash::run(args, &HomePath::of(cli)?, cli.json),

@@ -1,11 +1,13 @@
 //! `ebbtide user`: who may call the AWS endpoint of a home.
 
+pub(crate) mod role;
+
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::{Args, Subcommand};
-use ebbtide_cloud::users::{User, UserError, UserStore};
+use ebbtide_cloud::users::{Kind, User, UserError, UserStore};
 use ring::rand::SystemRandom;
 
 use crate::answers::{self, Deleted, UserCreated, UserListed};
@@ -55,10 +57,8 @@ pub(crate) fn run(command: &UserCommand, place: &HomePath, json: bool) -> anyhow
     match command {
         UserCommand::Create(args) => {
             let store = UserStore::new(&place.made()?.aws_dir());
-            let policy = args.policy.as_ref().map(read).transpose()?;
-            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-            let now = u64::try_from(now).unwrap_or_default();
-            let user = store.create(&args.name, policy.as_deref(), now, &SystemRandom::new());
+            let policy = args.policy.as_deref().map(read).transpose()?;
+            let user = store.create(&args.name, policy.as_deref(), now_ms(), &SystemRandom::new());
             created(&user.map_err(refuse)?, json);
         }
         UserCommand::List => {
@@ -67,7 +67,8 @@ pub(crate) fn run(command: &UserCommand, place: &HomePath, json: bool) -> anyhow
             listed(&users.map_err(refuse)?, json);
         }
         UserCommand::Delete(UserName { name }) => {
-            let home = place.existing()?.ok_or_else(|| refuse(UserError::NotFound(name.clone())))?;
+            let missing = || UserError::NotFound { kind: Kind::User, name: name.clone() };
+            let home = place.existing()?.ok_or_else(|| refuse(missing()))?;
             UserStore::new(&home.aws_dir()).delete(name).map_err(refuse)?;
             if json {
                 answers::print(&Deleted { deleted: name });
@@ -79,7 +80,14 @@ pub(crate) fn run(command: &UserCommand, place: &HomePath, json: bool) -> anyhow
     Ok(Exit::Clean)
 }
 
-fn read(file: &PathBuf) -> anyhow::Result<String> {
+/// The present time, in milliseconds since 1970.
+fn now_ms() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+    u64::try_from(now).unwrap_or_default()
+}
+
+/// Reads a policy.
+fn read(file: &Path) -> anyhow::Result<String> {
     fs::read_to_string(file).map_err(|error| {
         let refusal = Refusal::usage(format!("cannot read the policy {}", file.display()));
         anyhow::Error::new(error).context(refusal)
@@ -121,18 +129,23 @@ fn shown(user: &User) -> UserListed<'_> {
     }
 }
 
+/// What the command line says of an error.
 fn refuse(error: UserError) -> anyhow::Error {
     let refusal = match &error {
-        UserError::Name(_) | UserError::Exists(_) | UserError::Policy(_) => Refusal::usage(error.to_string()),
-        UserError::NotFound(_) => {
-            Refusal::usage(error.to_string()).hint("'ebbtide user list' shows what there is")
+        UserError::Name { .. }
+        | UserError::Exists { .. }
+        | UserError::Policy(_)
+        | UserError::Trust(_)
+        | UserError::SessionDuration(_) => Refusal::usage(error.to_string()),
+        UserError::NotFound { kind, .. } => {
+            Refusal::usage(error.to_string()).hint(format!("'ebbtide {kind} list' shows what there is"))
         }
         UserError::Open(path) => Refusal::environment(error.to_string())
             .hint(format!("'chmod 600 {}'; delete users whose keys may be known", path.display())),
         UserError::Damaged { path, .. } => Refusal::environment(error.to_string())
             .hint(format!("mend or remove {}; without it there are no users", path.display())),
-        UserError::Stored { .. } => Refusal::environment(error.to_string())
-            .hint("delete that user, and create it with a policy that is right"),
+        UserError::Stored { kind, .. } => Refusal::environment(error.to_string())
+            .hint(format!("delete that {kind}, and create it with a policy that is right")),
         UserError::Io { .. } | UserError::Random => Refusal::environment("users cannot be read or changed"),
     };
     anyhow::Error::new(error).context(refusal)

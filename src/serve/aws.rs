@@ -19,6 +19,7 @@ use ebbtide_cloud::monitoring::{
     self, Delivery, EventFile, EventPlace, EventSink, Monitoring, Sinks, Webhook, WebhookError,
 };
 use ebbtide_cloud::rbin::Rbin;
+use ebbtide_cloud::sessions::Sessions;
 use ebbtide_cloud::sigv4;
 use ebbtide_cloud::sts::Sts;
 use ebbtide_cloud::users::{KeyRing, UserStore};
@@ -245,7 +246,7 @@ fn services(
     home: &Home,
     folder: &HomeFolder,
     control: &Arc<dyn ControlPlane>,
-    sealer: &Arc<Sealer>,
+    sts: Sts,
     kms: &Arc<Kms>,
 ) -> anyhow::Result<Services> {
     let options = ec2_options(args, home);
@@ -261,7 +262,6 @@ fn services(
     let monitoring = Monitoring::open(home.root(), Arc::clone(control), inventory, options)
         .context(Refusal::environment("CloudWatch of this home cannot be answered for"))?;
     let monitoring = Arc::new(monitoring);
-    let sts = Sts::new(Arc::clone(sealer));
     let rbin = Rbin::new(Arc::clone(&ec2));
     let kms = Arc::<Kms>::clone(kms);
     let cloudwatch = Arc::<Monitoring>::clone(&monitoring);
@@ -377,14 +377,18 @@ pub(super) fn start(
     let users = UserStore::new(&folder);
     let has_users =
         users.list().context(Refusal::environment("the AWS endpoint has no users that can be read"))?;
+    let sessions = Sessions::open(home.root())
+        .context(Refusal::environment("the temporary keys of this home cannot be used"))?;
+    let keys = Arc::new(KeyRing::new(users, sessions));
+    let sts = Sts::new(Arc::clone(&sealer), Arc::clone(&keys));
     let settings = Settings {
         is_open: args.open,
         region: args.region.clone(),
-        keys: KeyRing::new(users),
-        sealer: Arc::clone(&sealer),
+        keys,
+        sealer,
         clock: Arc::new(SystemClock),
     };
-    let Services { all, ec2, monitoring } = services(args, home, &own, &control, &sealer, &kms)?;
+    let Services { all, ec2, monitoring } = services(args, home, &own, &control, sts, &kms)?;
     let sampling = Sampling::start(monitoring, Arc::new(SystemClock))
         .context(Refusal::environment("the AWS endpoint cannot sample its volumes"))?;
     let pipeline = Arc::new(Pipeline::new(settings, all));

@@ -108,6 +108,44 @@ fn the_aws_cli_and_boto3_learn_who_they_are() {
 }
 
 #[test]
+fn boto3_assumes_a_role_and_uses_it_for_ec2_also_after_a_kill() {
+    let Some(python) = client("python") else { return };
+    let home = Home::new();
+    let started = home.run_line("serve --detach --json --aws 0 --instant").ok().json();
+    let anna = create_user(&home, "anna");
+    let folder = home.sibling("policies");
+    std::fs::create_dir(&folder).unwrap();
+    let policy = |name: &str, statement: &str| {
+        let file = folder.join(name);
+        let text = format!(r#"{{"Version":"2012-10-17","Statement":[{{"Effect":"Allow",{statement}}}]}}"#);
+        std::fs::write(&file, text).unwrap();
+        file.to_str().unwrap().to_owned()
+    };
+    let user = r#""Principal":{"AWS":"arn:aws:iam::000000000000:user/anna"},"Action":"sts:AssumeRole""#;
+    let trust = policy("trust.json", user);
+    let may = policy("volumes.json", r#""Action":"ec2:*Volume*","Resource":"*""#);
+    home.run(&["role", "create", "backup", "--trust", &trust, "--policy", &may]).ok();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients/roles.py");
+    let keys = folder.join("keys.json");
+    let script = |what: &str, url: &Value| {
+        let words = [script.to_str().unwrap(), what, keys.to_str().unwrap()];
+        let ran = run(&python, &words, &home, &anna, url.as_str().unwrap()).ok();
+        ran.stdout.lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let session = "arn:aws:sts::000000000000:assumed-role/backup/nightly";
+    let expected = [session, "available", "UnauthorizedOperation", "1 volume", "401 AuthFailure"];
+    assert_eq!(script("assume", &started["aws"]), expected);
+    kill_9(u32::try_from(started["pid"].as_u64().unwrap()).unwrap());
+    let url = Value::from(serve(&home, "--aws 0 --instant"));
+    assert_eq!(script("again", &url), [session, "1 volume", "arn:aws:iam::000000000000:user/anna"]);
+    home.run_line("role delete backup").ok();
+    assert_eq!(script("gone", &url), ["InvalidClientTokenId", "AuthFailure"]);
+    let file = home.root().join("sts.db");
+    let mode = std::os::unix::fs::MetadataExt::mode(&std::fs::metadata(file).unwrap());
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+#[test]
 fn boto3_puts_snapshots_together_from_blocks_and_reads_them_back() {
     let Some(python) = client("python") else { return };
     let home = Home::new();
@@ -358,6 +396,41 @@ fn addresses_that_cannot_be_or_are_not_safe_are_refused() {
     home.run_line(&format!("serve --aws {port}")).refused(3, &["cannot listen", port, "another address"]);
     home.run_line(&format!("serve --detach --aws {port}"))
         .refused(3, &["the server ended at once", "cannot listen"]);
+}
+
+#[test]
+fn roles_are_created_listed_and_deleted_without_a_server() {
+    let home = Home::new();
+    assert_eq!(home.run_line("role list").ok().line(), "no roles");
+    home.run_line("role delete backup").refused(2, &["no role 'backup'", "role list"]);
+    home.run_line("role create backup").refused(2, &["--trust"]);
+    let trust = home.sibling("trust.json");
+    let principal = r#""Principal":{"AWS":"000000000000"}"#;
+    let write = |action: &str| {
+        let statement = format!(r#"{{"Effect":"Allow",{principal},"Action":"{action}"}}"#);
+        let text = format!(r#"{{"Version":"2012-10-17","Statement":{statement}}}"#);
+        std::fs::write(&trust, text).unwrap();
+    };
+    let create = |more: &[&str]| {
+        let words = ["role", "create", "backup", "--trust", trust.to_str().unwrap()];
+        home.run(&[&words[..], more].concat())
+    };
+    write("ec2:*");
+    create(&[])
+        .refused(2, &["the trust policy is wrong at Statement[0].Action", "'ec2:*' is no action of STS"]);
+    write("sts:AssumeRole");
+    create(&["--max-session", "60"]).refused(2, &["3600..=43200"]);
+    create(&["--policy", trust.to_str().unwrap()]).refused(2, &["the policy is wrong at Statement"]);
+    let made = create(&["--max-session", "43200", "--json"]).ok().json();
+    assert_eq!(
+        (&made["arn"], &made["max_session_s"]),
+        (&"arn:aws:iam::000000000000:role/backup".into(), &43_200.into())
+    );
+    create(&[]).refused(2, &["there is a role 'backup' already"]);
+    assert_eq!(home.run_line("role list --json").ok().json(), Value::from(vec![made]));
+    let listed = home.run_line("role list").ok().stdout;
+    assert!(listed.contains("backup") && listed.contains("43200 s"), "{listed}");
+    assert_eq!(home.run_line("role delete backup --json").ok().json()["deleted"], "backup");
 }
 
 #[test]

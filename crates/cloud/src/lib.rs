@@ -10,12 +10,14 @@ pub mod ebs;
 pub mod ec2;
 pub mod front;
 pub mod iam;
+mod key_ids;
 pub mod kms;
 pub mod model;
 pub mod monitoring;
 pub mod rbin;
 mod records;
 mod service;
+pub mod sessions;
 pub mod sigv4;
 pub mod sts;
 #[cfg(test)]

@@ -60,12 +60,43 @@ impl Call<'_> {
 pub struct Caller {
     /// The account, twelve digits.
     pub account: String,
-    /// The ARN of the user.
+    /// The ARN of the user, or of the role's session.
     pub arn: String,
-    /// The unique id of the user, such as `AIDA...`.
+    /// The unique id of the user, such as `AIDA...`; of a role's session `AROA...:NAME`.
     pub user_id: String,
     /// The access key that signed; none where authorization is off.
     pub access_key: Option<String>,
+}
+
+impl Caller {
+    /// The ARN of who acts: of a role's session that of the role, else [`Self::arn`]. Policies compare it with `aws:PrincipalArn`.
+    #[must_use]
+    pub fn principal_arn(&self) -> Cow<'_, str> {
+        let session =
+            self.arn.strip_prefix("arn:aws:sts::").and_then(|rest| rest.split_once(":assumed-role/"));
+        match session.and_then(|(account, names)| Some((account, names.split_once('/')?.0))) {
+            Some((account, role)) => format!("arn:aws:iam::{account}:role/{role}").into(),
+            None => self.arn.as_str().into(),
+        }
+    }
+
+    /// Whether a policy or a grant that names this principal means the caller: a role's session by the role or by itself.
+    #[must_use]
+    pub fn is_named(&self, principal: &str) -> bool {
+        principal == self.arn || principal == self.principal_arn()
+    }
+
+    /// Whether it is a session of a role.
+    #[must_use]
+    pub fn is_role_session(&self) -> bool {
+        self.principal_arn() != self.arn
+    }
+
+    /// Whether the key that signed is a temporary one.
+    #[must_use]
+    pub fn is_temporary(&self) -> bool {
+        self.access_key.as_deref().is_some_and(|key| key.starts_with("ASIA"))
+    }
 }
 
 /// Decides what a caller may do.
@@ -104,7 +135,7 @@ pub enum OwnPolicy {
     Allows,
     /// No statement allows it; with the error of a denied call.
     Silent(ApiError),
-    /// A statement denies it; with the error of a denied call.
+    /// A statement denies it, or the policy of the session does not allow it; with the error of a denied call.
     Denies(ApiError),
 }
 

@@ -12,8 +12,9 @@ use serde_json::json;
 use crate::iam::{Environment, PolicyAuthorizer, Sealer, Unrestricted};
 use crate::model::Model;
 use crate::service::{ApiError, Authorizer, Call, Caller, Service};
-use crate::sigv4::{self, Rules, Scope, Verified};
-use crate::users::{ACCOUNT, KeyRing};
+use crate::sessions::Session;
+use crate::sigv4::{self, Rules, Scope, SignatureError, Verified};
+use crate::users::{ACCOUNT, KeyRing, Permissions};
 use crate::wire::{self, NoRoute, Protocol, Route};
 
 /// The most that a packed body may unpack to.
@@ -45,7 +46,7 @@ pub struct Settings {
     /// The only region that is served; all where there is none.
     pub region: Option<String>,
     /// The access keys.
-    pub keys: KeyRing,
+    pub keys: Arc<KeyRing>,
     /// Encodes what is denied.
     pub sealer: Arc<Sealer>,
     /// The time.
@@ -125,9 +126,11 @@ impl Pipeline {
         let service = service.filter(|_| built.contains(&route.action.as_str()));
         let service = service.ok_or_else(|| wire::unknown_action(route, built))?;
         let decoded = wire::decode(route, request.parts, request.plain)?;
-        let policy = match &caller.access_key {
-            Some(key) => self.settings.keys.policy(key).map_err(|_| internal(name))?,
-            None => None,
+        let permissions = match &caller.access_key {
+            // Its user or role may have been deleted since the signature was verified.
+            Some(key) => (self.settings.keys.permissions(key).map_err(|_| internal(name))?)
+                .ok_or_else(|| SignatureError::UnknownKey.answer(name))?,
+            None => Permissions::default(),
         };
         let agent = request.parts.headers.get("user-agent").and_then(|agent| agent.to_str().ok());
         let environment = Environment {
@@ -138,7 +141,8 @@ impl Pipeline {
             now_ms,
         };
         let by_policy = PolicyAuthorizer {
-            policy: policy.as_deref(),
+            policy: permissions.policy.as_deref(),
+            session: permissions.session.as_deref().map(Session::terms),
             service: name,
             environment: &environment,
             sealer: &self.settings.sealer,
@@ -176,7 +180,7 @@ impl Pipeline {
             region: self.settings.region.as_deref(),
             allows_unsigned_payload: name == "ebs" && request.route.action == "PutSnapshotBlock",
         };
-        sigv4::verify(request.parts, request.body, &self.settings.keys, &rules)
+        sigv4::verify(request.parts, request.body, &*self.settings.keys, &rules)
             .map_err(|error| error.answer(name))
     }
 

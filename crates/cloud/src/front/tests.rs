@@ -14,6 +14,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::iam::Sealer;
 use crate::service::{Access, Answer, ApiError, Call, Service};
+use crate::sessions::Sessions;
 use crate::sts::Sts;
 use crate::testing::{self, KEY, SECRET, SIGNED_MS};
 use crate::users::{KeyRing, UserStore};
@@ -80,6 +81,10 @@ impl Service for Recorder {
     }
 }
 
+fn keys_of(dir: &TempDir) -> Arc<KeyRing> {
+    Arc::new(KeyRing::new(UserStore::new(dir.path()), Sessions::open(dir.path()).unwrap()))
+}
+
 /// A pipeline with one user, whose key is that of the vectors.
 fn pipeline(
     is_open: bool,
@@ -99,7 +104,7 @@ fn pipeline(
     let settings = Settings {
         is_open,
         region: None,
-        keys: KeyRing::new(UserStore::new(dir.path())),
+        keys: keys_of(&dir),
         sealer: Arc::new(Sealer::new().unwrap()),
         clock: Arc::new(Fixed),
     };
@@ -116,7 +121,7 @@ fn text(response: &http::Response<Vec<u8>>) -> String {
 }
 
 fn sts() -> Arc<dyn Service> {
-    Arc::new(Sts::new(Arc::new(Sealer::new().unwrap())))
+    Arc::new(Sts::new(Arc::new(Sealer::new().unwrap()), keys_of(&tempfile::tempdir().unwrap())))
 }
 
 #[test]
@@ -282,7 +287,10 @@ fn the_endpoint_reports_that_it_works_without_a_key() {
     assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
     let health: Value = serde_json::from_str(answer.rsplit("\r\n").next().unwrap()).unwrap();
     assert_eq!(health["status"], "ok");
-    assert_eq!(health["services"]["sts"], json!(["DecodeAuthorizationMessage", "GetCallerIdentity"]));
+    assert_eq!(
+        health["services"]["sts"],
+        json!(["AssumeRole", "DecodeAuthorizationMessage", "GetCallerIdentity", "GetSessionToken"])
+    );
 }
 
 #[test]

@@ -36,11 +36,22 @@ pub struct Environment {
     pub now_ms: u64,
 }
 
-/// Decides by the policy of a user.
+/// What the session of a temporary key adds.
+#[derive(Debug, Clone, Copy)]
+pub struct SessionTerms<'a> {
+    /// What it may do at most, whatever else allows it; without a policy, all that its user or role may.
+    pub policy: Option<&'a Policy>,
+    /// When the key was issued, in milliseconds since 1970.
+    pub issued_ms: u64,
+}
+
+/// Decides by the policy of a user or a role.
 #[derive(Debug)]
 pub struct PolicyAuthorizer<'a> {
-    /// The policy; a user without one may do everything.
+    /// The policy; a user or role without one may do everything.
     pub policy: Option<&'a Policy>,
+    /// The session of a temporary key; none of others.
+    pub session: Option<SessionTerms<'a>>,
     /// The service, by its name in a signature's scope.
     pub service: &'a str,
     /// What the keys `aws:...` are.
@@ -59,23 +70,45 @@ impl Authorizer for PolicyAuthorizer<'_> {
 
     fn judge(&self, caller: &Caller, access: &Access) -> Judgement {
         let context = self.context(caller, access);
-        let Some(policy) = self.policy else { return Judgement { says: OwnPolicy::Allows, context } };
-        let decision = policy.decide(&access.action, &access.resource, &context);
-        if decision.is_allowed {
+        let decide = |policy: &Policy| policy.decide(&access.action, &access.resource, &context);
+        let own = self.policy.map(decide);
+        let of_session = self.session.and_then(|session| session.policy).map(decide);
+        let refused = [(own, PolicyKind::IdentityBased), (of_session, PolicyKind::Session)]
+            .into_iter()
+            .filter_map(|(decision, kind)| Some((decision.filter(|decision| !decision.is_allowed)?, kind)))
+            // A deny wins, and what the session does not allow nothing else can.
+            .max_by_key(|(decision, kind)| (decision.is_explicit_deny, *kind));
+        let Some((decision, kind)) = refused else {
             tracing::debug!(action = %access.action, resource = %access.resource, user = %caller.arn, "allowed");
             return Judgement { says: OwnPolicy::Allows, context };
-        }
+        };
         tracing::info!(
             action = %access.action,
             resource = %access.resource,
             user = %caller.arn,
             explicit = decision.is_explicit_deny,
-            "no policy of the user allows it"
+            "no {kind} policy allows it"
         );
-        let error = self.denied(caller, access, &decision, &context);
-        let says =
-            if decision.is_explicit_deny { OwnPolicy::Denies(error) } else { OwnPolicy::Silent(error) };
+        let error = self.denied(caller, access, (&decision, kind), &context);
+        let is_silent = kind == PolicyKind::IdentityBased && !decision.is_explicit_deny;
+        let says = if is_silent { OwnPolicy::Silent(error) } else { OwnPolicy::Denies(error) };
         Judgement { says, context }
+    }
+}
+
+/// Whose policy refuses, in the order in which refusals are named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum PolicyKind {
+    IdentityBased,
+    Session,
+}
+
+impl std::fmt::Display for PolicyKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::IdentityBased => "identity-based",
+            Self::Session => "session",
+        })
     }
 }
 
@@ -85,12 +118,14 @@ impl PolicyAuthorizer<'_> {
         let mut context = Context::default();
         let mut set = |key: &str, value: String| context.set(key, [value]);
         let seconds = now_ms / 1000;
-        let time = i64::try_from(seconds).ok().and_then(|s| jiff::Timestamp::from_second(s).ok());
-        set("aws:CurrentTime", time.unwrap_or_default().to_string());
+        set("aws:CurrentTime", date(seconds));
+        if let Some(session) = self.session {
+            set("aws:TokenIssueTime", date(session.issued_ms / 1000));
+        }
         set("aws:EpochTime", seconds.to_string());
         set("aws:PrincipalAccount", caller.account.clone());
-        set("aws:PrincipalArn", caller.arn.clone());
-        set("aws:PrincipalType", "User".to_owned());
+        set("aws:PrincipalArn", caller.principal_arn().into_owned());
+        set("aws:PrincipalType", if caller.is_role_session() { "AssumedRole" } else { "User" }.to_owned());
         set("aws:RequestedRegion", region.clone());
         set("aws:SecureTransport", is_secure.to_string());
         set("aws:userid", caller.user_id.clone());
@@ -112,12 +147,22 @@ impl PolicyAuthorizer<'_> {
         context
     }
 
-    fn denied(&self, caller: &Caller, access: &Access, decision: &Decision, context: &Context) -> ApiError {
+    fn denied(
+        &self,
+        caller: &Caller,
+        access: &Access,
+        (decision, kind): (&Decision, PolicyKind),
+        context: &Context,
+    ) -> ApiError {
         let Access { action, resource, .. } = access;
-        let why = if decision.is_explicit_deny {
-            "with an explicit deny in an identity-based policy".to_owned()
-        } else {
-            format!("because no identity-based policy allows the {action} action")
+        let why = match kind {
+            PolicyKind::IdentityBased if decision.is_explicit_deny => {
+                "with an explicit deny in an identity-based policy".to_owned()
+            }
+            PolicyKind::Session if decision.is_explicit_deny => {
+                "with an explicit deny in a session policy".to_owned()
+            }
+            kind => format!("because no {kind} policy allows the {action} action"),
         };
         let on = if resource == "*" { String::new() } else { format!(" on resource: {resource}") };
         let text = format!("User: {} is not authorized to perform: {action}{on} {why}", caller.arn);
@@ -143,6 +188,12 @@ impl PolicyAuthorizer<'_> {
         }
         ApiError { status, members, ..ApiError::client(code, message) }
     }
+}
+
+/// A time in seconds since 1970, as policies compare it.
+fn date(seconds: u64) -> String {
+    let time = i64::try_from(seconds).ok().and_then(|s| jiff::Timestamp::from_second(s).ok());
+    time.unwrap_or_default().to_string()
 }
 
 /// What `sts:DecodeAuthorizationMessage` answers.

@@ -1,5 +1,5 @@
 //! Policies of IAM: which actions a user may do, on which resources, under which conditions. Those of users say it for one
-//! user; those of resources ([`ResourcePolicy`]) name whom they are for.
+//! user; those of resources ([`ResourcePolicy`]) and of roles ([`TrustPolicy`]) name whom they are for.
 //!
 //! Sources: "IAM JSON policy elements reference" and "Policy evaluation logic", IAM User Guide. A deny of any statement
 //! wins; else one statement must allow; else it is denied.
@@ -12,18 +12,21 @@ mod resource;
 mod seal;
 #[cfg(test)]
 mod tests;
+mod trust;
 
-pub use authorizer::{Environment, PolicyAuthorizer, Unrestricted};
+pub use authorizer::{Environment, PolicyAuthorizer, SessionTerms, Unrestricted};
 pub use document::PolicyError;
 pub use resource::{ResourcePolicy, Verdict};
 pub use seal::Sealer;
+pub(crate) use trust::ASSUME_ROLE;
+pub use trust::TrustPolicy;
 
 pub use crate::context::Context;
 
 use condition::Condition;
 use pattern::{Pattern, Patterns};
 
-/// A policy that is attached to a user.
+/// A policy that is attached to a user or a role, or that limits a session.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Policy {
     statements: Vec<Statement>,
@@ -57,6 +60,11 @@ impl Policy {
     /// The place in the policy that is wrong, and why.
     pub fn parse(text: &str) -> Result<Self, PolicyError> {
         document::parse(text)
+    }
+
+    /// A policy without statements, which allows nothing.
+    pub(crate) const fn of_nothing() -> Self {
+        Self { statements: Vec::new() }
     }
 
     /// What it says to an action on a resource.

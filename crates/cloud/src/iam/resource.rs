@@ -33,7 +33,7 @@ pub enum Verdict {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Principals {
     Everyone,
-    /// Accounts, their roots and users. Services and others are no callers here.
+    /// Accounts, their roots, users, roles and sessions of roles. Services and others are no callers here.
     These(Vec<String>),
 }
 
@@ -129,7 +129,7 @@ impl Principals {
     /// How they name a caller; none where they do not.
     fn name(&self, caller: &Caller) -> Option<Naming> {
         let Self::These(names) = self else { return Some(Naming::Caller) };
-        if names.contains(&caller.arn) {
+        if names.iter().any(|name| caller.is_named(name)) {
             return Some(Naming::Caller);
         }
         let root = format!("arn:aws:iam::{}:root", caller.account);

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::service::{Access, ApiError, Authorizer as _, Caller};
+use crate::service::{Access, ApiError, Authorizer as _, Caller, OwnPolicy};
 
 fn context(pairs: &[(&str, &[&str])]) -> Context {
     let mut context = Context::default();
@@ -213,7 +213,7 @@ fn authorize(policy: &Policy, service: &str, access: &Access, sealer: &Sealer) -
         user_id: "AIDAANNA".to_owned(),
         access_key: Some("AKIAANNA".to_owned()),
     };
-    PolicyAuthorizer { policy: Some(policy), service, environment: &environment, sealer }
+    PolicyAuthorizer { policy: Some(policy), session: None, service, environment: &environment, sealer }
         .authorize(&caller, access)
 }
 
@@ -291,6 +291,55 @@ fn what_is_denied_is_worded_as_each_service_does_and_decodes_to_what_decided() {
     );
     assert_eq!(refused("kms", &access("kms:Encrypt", "*", &[])).status, 400);
     assert_eq!(refused("monitoring", &access("cloudwatch:ListMetrics", "*", &[])).code, "AccessDenied");
+}
+
+#[test]
+fn a_session_may_do_what_its_own_policy_and_that_of_its_role_allow() {
+    let own = policy(&json!([{ "Effect": "Allow", "Action": "ec2:*", "Resource": "*" },
+        { "Effect": "Deny", "Action": "ec2:DeleteVolume", "Resource": "*" }]));
+    let of_session = policy(
+        &json!([{ "Effect": "Allow", "Action": ["ec2:Describe*", "ec2:DeleteVolume", "kms:*"], "Resource": "*",
+            "Condition": { "DateGreaterThan": { "aws:TokenIssueTime": "2026-11-22T00:00:00Z" },
+                "ArnEquals": { "aws:PrincipalArn": "arn:aws:iam::000000000000:role/backup" },
+                "StringEquals": { "aws:PrincipalType": "AssumedRole", "aws:userid": "AROABACKUP:nightly" },
+                "Null": { "aws:username": "true" } } },
+        { "Effect": "Deny", "Action": "ec2:DescribeTags", "Resource": "*" }]),
+    );
+    let sealer = Sealer::new().unwrap();
+    let environment = Environment {
+        source: None,
+        is_secure: true,
+        user_agent: None,
+        region: "us-east-1".to_owned(),
+        now_ms: 1_795_309_323_000,
+    };
+    let session = SessionTerms { policy: Some(&of_session), issued_ms: 1_795_309_000_000 };
+    let caller = Caller {
+        account: "000000000000".to_owned(),
+        arn: "arn:aws:sts::000000000000:assumed-role/backup/nightly".to_owned(),
+        user_id: "AROABACKUP:nightly".to_owned(),
+        access_key: Some("ASIABACKUP".to_owned()),
+    };
+    let says = |action: &'static str| {
+        let (policy, session) = (Some(&own), Some(session));
+        let judge =
+            PolicyAuthorizer { policy, session, service: "ec2", environment: &environment, sealer: &sealer };
+        judge.judge(&caller, &access(action, "*", &[])).says
+    };
+    assert_eq!(says("ec2:DescribeVolumes"), OwnPolicy::Allows);
+    for (action, part, is_silent) in [
+        ("ec2:CreateVolume", "because no session policy allows the ec2:CreateVolume action", false),
+        ("ec2:DescribeTags", "with an explicit deny in a session policy", false),
+        ("ec2:DeleteVolume", "with an explicit deny in an identity-based policy", false),
+        ("kms:Encrypt", "because no identity-based policy allows the kms:Encrypt action", true),
+        ("sts:AssumeRole", "because no session policy allows the sts:AssumeRole action", false),
+    ] {
+        match says(action) {
+            OwnPolicy::Silent(error) if is_silent => assert!(error.message.contains(part), "{error}"),
+            OwnPolicy::Denies(error) if !is_silent => assert!(error.message.contains(part), "{error}"),
+            other => panic!("{action}: {other:?}"),
+        }
+    }
 }
 
 proptest! {

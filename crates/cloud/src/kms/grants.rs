@@ -187,9 +187,10 @@ impl Kms {
             (None, None) => return Err(refuse::missing("GrantToken")),
         };
         let key = state.keys().get(&grant.key).ok_or_else(|| not_found(&grant.id))?;
-        let arn = ask.call.caller.arn.as_str();
-        let is_its = grant.retiring.as_deref() == Some(arn)
-            || (grant.grantee == arn && grant.operations.iter().any(|operation| operation == "RetireGrant"));
+        let caller = ask.call.caller;
+        let is_its = grant.retiring.as_deref().is_some_and(|retiring| caller.is_named(retiring))
+            || (caller.is_named(&grant.grantee)
+                && grant.operations.iter().any(|operation| operation == "RetireGrant"));
         demand_with(ask, "RetireGrant", key, is_its.then_some(&grant))?;
         ask.end_dry_run()?;
         state.commit(vec![Change::DropGrant(grant.id)])?;

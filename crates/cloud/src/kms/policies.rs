@@ -49,7 +49,7 @@ pub(super) fn demand_action<'a>(
     key: &Key,
 ) -> Result<Permit<'a>, ApiError> {
     let encryption = ask.input.context(encryption_context(action));
-    let grant = state.grant_for(&ask.call.caller.arn, key, action, &encryption);
+    let grant = state.grant_for(ask.call.caller, key, action, &encryption);
     demand_with(ask, action, key, grant)
 }
 

@@ -6,7 +6,7 @@ use super::db::{Change, Db, Records};
 use super::names::{Name, is_alias};
 use super::records::{Alias, Grant, Key, KeyState};
 use super::{Ask, refuse};
-use crate::ApiError;
+use crate::{ApiError, Caller};
 
 /// The records of the service.
 #[derive(Debug)]
@@ -71,16 +71,16 @@ impl State {
         &self.grants
     }
 
-    /// A grant by which a principal may do an action with a key, if there is one.
+    /// A grant by which a caller may do an action with a key, if there is one.
     pub(super) fn grant_for(
         &self,
-        principal: &str,
+        caller: &Caller,
         key: &Key,
         action: &str,
         encryption: &BTreeMap<String, String>,
     ) -> Option<&Grant> {
-        let of_key = self.grants.values().filter(|grant| grant.key == key.id && grant.grantee == principal);
-        of_key.into_iter().find(|grant| grant.allows(action, encryption))
+        let is_its = |grant: &&Grant| grant.key == key.id && caller.is_named(&grant.grantee);
+        self.grants.values().filter(is_its).find(|grant| grant.allows(action, encryption))
     }
 
     /// The key of a name, as an account sees it in a Region: its own, or another account's by its ARN.

@@ -138,7 +138,7 @@ fn demand(call: &Call<'_>, state: &State, key: &Key) -> Result<(), KeyProblem> {
         set("kms:ViaService", format!("ec2.{}.amazonaws.com", call.region));
         set("kms:GrantIsForAWSResource", "true".to_owned());
         let access = Access { action: format!("kms:{action}").into(), resource: key.arn(), context };
-        let grant = state.grant_for(&call.caller.arn, key, action, &BTreeMap::new());
+        let grant = state.grant_for(call.caller, key, action, &BTreeMap::new());
         permit(call, key, &access, grant).map_err(|_| KeyProblem::Denied)?;
     }
     Ok(())

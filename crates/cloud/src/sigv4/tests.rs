@@ -196,6 +196,11 @@ fn session_tokens_must_be_those_of_the_key() {
     assert_eq!(of_token(&token(Some("other"), None)), Err(SignatureError::Token));
     assert_eq!(of_token(&token(None, None)), Err(SignatureError::Token));
     assert_eq!(of_token(&token(Some("FwoG+token/="), Some(SIGNED_MS))), Err(SignatureError::TokenExpired));
+    // The same of a presigned request, whose token is in its query.
+    let presigned = |keys: &OneKey| of_botocore("DescribeSnapshots", keys, SIGNED_MS, |_, _| ());
+    presigned(&token(Some("FwoG+token/="), Some(SIGNED_MS + 1))).unwrap();
+    assert_eq!(presigned(&token(Some("other"), None)), Err(SignatureError::Token));
+    assert_eq!(presigned(&token(Some("FwoG+token/="), Some(SIGNED_MS))), Err(SignatureError::TokenExpired));
     let without = of_botocore("CreateVolume", &token(Some("FwoG+token/="), None), SIGNED_MS, |_, _| ());
     assert_eq!(without, Err(SignatureError::Token));
 }

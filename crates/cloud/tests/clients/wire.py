@@ -135,6 +135,8 @@ VECTORS = [
     {"service": "ec2", "protocol": "ec2", "operation": "CopySnapshot", "presign": True,
      "input": {"SourceRegion": "us-east-1", "SourceSnapshotId": "snap-0123456789abcdef0", "Description": "a b*~"}},
     {"service": "sts", "protocol": "query", "operation": "GetCallerIdentity", "input": {}},
+    {"service": "ec2", "protocol": "ec2", "operation": "DescribeSnapshots", "presign": True, "token": "FwoG+token/=",
+     "input": {"OwnerIds": ["self"]}},
     {"service": "monitoring", "protocol": "query", "operation": "PutMetricData",
      "input": {"Namespace": "N", "MetricData": [{"MetricName": "m", "Value": 1.5, "Timestamp": 1795309323}]}},
     {"service": "monitoring", "protocol": "json", "operation": "ListMetrics", "input": {"Namespace": "AWS/EBS"}},

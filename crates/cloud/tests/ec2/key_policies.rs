@@ -39,6 +39,7 @@ impl User {
         };
         let authorizer = PolicyAuthorizer {
             policy: self.policy.as_ref(),
+            session: None,
             service: service.name(),
             environment: &environment,
             sealer: &self.sealer,
@@ -158,6 +159,25 @@ fn another_account_needs_the_keys_policy_and_its_own() {
         put_policy(&rig, &key, &[("Allow", &root(ACCOUNT), "kms:*"), ("Allow", &principal, "kms:Encrypt")]);
         let found = User::of(OTHER, "olga", of_user).encrypt(&rig, &key);
         assert_eq!(found.is_ok(), expected, "{principal}: {found:?}");
+    }
+}
+
+#[test]
+fn a_policy_and_a_grant_that_name_a_role_mean_its_sessions() {
+    let rig = Rig::new();
+    let (key, admin) = (rig.key(), User::of(ACCOUNT, "test", None));
+    let role = format!("arn:aws:iam::{ACCOUNT}:role/backup");
+    let mut nightly = User::may("nightly", &[("Allow", "ec2:*")]);
+    nightly.caller.arn = format!("arn:aws:sts::{ACCOUNT}:assumed-role/backup/nightly");
+    let other = format!("arn:aws:iam::{ACCOUNT}:role/other");
+    let stays = ("Allow", admin.caller.arn.as_str(), "kms:*");
+    for (principal, expected) in [(&role, true), (&nightly.caller.arn.clone(), true), (&other, false)] {
+        put_policy(&rig, &key, &[stays, ("Allow", principal, "kms:Encrypt")]);
+        assert_eq!(nightly.encrypt(&rig, &key).is_ok(), expected, "{principal}");
+        put_policy(&rig, &key, &[stays]);
+        let id = grant(&rig, &admin, &key, principal, &["Encrypt"], &json!({})).unwrap();
+        assert_eq!(nightly.encrypt(&rig, &key).is_ok(), expected, "a grant of {principal}");
+        admin.kms(&rig, "RevokeGrant", &json!({"KeyId": key, "GrantId": id})).unwrap();
     }
 }
 

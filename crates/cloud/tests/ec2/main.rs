@@ -24,6 +24,7 @@ mod places;
 mod requests;
 #[path = "../support/rows.rs"]
 mod rows;
+mod sessions;
 mod snapshots;
 mod steps;
 mod support;

@@ -14,6 +14,7 @@ use ciborium::Value as Cbor;
 use ebbtide_cloud::Service;
 use ebbtide_cloud::front::{Clock, Pipeline, Settings};
 use ebbtide_cloud::iam::Sealer;
+use ebbtide_cloud::sessions::Sessions;
 use ebbtide_cloud::users::{KeyRing, UserStore};
 use http::{Request, Response};
 use jiff::Timestamp;
@@ -74,7 +75,7 @@ impl Refusal {
 
 /// AWS's model of a service, as it is embedded in the crate.
 pub(crate) struct Shapes {
-    service: &'static str,
+    pub(crate) service: &'static str,
     model: Value,
 }
 
@@ -83,7 +84,9 @@ impl Shapes {
         let packed: &[u8] = match service {
             "ec2" => include_bytes!("../../data/models/ec2.json.gz"),
             "ebs" => include_bytes!("../../data/models/ebs.json.gz"),
+            "kms" => include_bytes!("../../data/models/kms.json.gz"),
             "monitoring" => include_bytes!("../../data/models/monitoring.json.gz"),
+            "sts" => include_bytes!("../../data/models/sts.json.gz"),
             other => panic!("no model of {other}"),
         };
         let mut text = String::new();
@@ -403,7 +406,7 @@ pub(crate) fn refusal(protocol: Protocol, response: &Response<Vec<u8>>) -> Optio
 }
 
 /// The text of the first element with a name.
-fn element(xml: &str, name: &str) -> String {
+pub(crate) fn element(xml: &str, name: &str) -> String {
     let inner =
         xml.split_once(&format!("<{name}>")).and_then(|(_, rest)| rest.split_once(&format!("</{name}>")));
     let inner = inner.unwrap_or_else(|| panic!("no {name} in {xml}")).0;
@@ -448,10 +451,11 @@ impl Wire {
         let file = dir.path().join("users.json");
         std::fs::write(&file, json!({"version": 1, "users": [user]}).to_string()).unwrap();
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+        let keys = KeyRing::new(UserStore::new(dir.path()), Sessions::open(dir.path()).unwrap());
         let settings = Settings {
             is_open: account.is_some(),
             region: None,
-            keys: KeyRing::new(UserStore::new(dir.path())),
+            keys: Arc::new(keys),
             sealer: Arc::new(Sealer::new().unwrap()),
             clock: Arc::new(Fixed(now_ms)),
         };

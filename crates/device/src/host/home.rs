@@ -80,7 +80,7 @@ const AWS: &str = "aws";
 
 /// The SQLite databases of the AWS services, which lie beside these names. Add the name of a new one here: it is then
 /// Ebbtide's own, with the files that SQLite makes beside it, and its owner's alone before SQLite opens it.
-const DATABASES: &[&str] = &["aws.db", "cloudwatch.db", "kms.db"];
+const DATABASES: &[&str] = &["aws.db", "cloudwatch.db", "kms.db", "sts.db"];
 
 /// What SQLite appends to the name of a database for the files that it makes beside it. They get the mode of the
 /// database.
