@@ -147,16 +147,21 @@ impl RecordFile {
     /// All records of a table, in the order of their ids.
     pub(crate) fn rows<T: DeserializeOwned>(&self, table: &'static str) -> Result<Vec<T>, RecordsError> {
         let file = self.name;
-        let texts = || -> Result<Vec<(String, String)>, rusqlite::Error> {
-            let sql = format!("SELECT id, record FROM {table} ORDER BY id");
-            let mut statement = self.connection.prepare(&sql)?;
-            statement.query_map((), |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
-        };
-        let texts = texts().map_err(|source| RecordsError::Sqlite { file, source })?;
-        let record = |(id, text): (String, String)| {
-            serde_json::from_str(&text).map_err(|source| RecordsError::Damaged { file, table, id, source })
-        };
-        texts.into_iter().map(record).collect()
+        let failed = |source| RecordsError::Sqlite { file, source };
+        let sql = format!("SELECT id, record FROM {table} ORDER BY id");
+        let mut statement = self.connection.prepare(&sql).map_err(failed)?;
+        let mut rows = statement.query(()).map_err(failed)?;
+        let mut records = Vec::new();
+        // Each is read where SQLite has its text: the texts of all would stay in this process's memory.
+        while let Some(row) = rows.next().map_err(failed)? {
+            let text = row.get_ref(1).map_err(failed)?.as_bytes().unwrap_or_default();
+            let damaged = |source| {
+                let id = row.get(0).unwrap_or_default();
+                RecordsError::Damaged { file, table, id, source }
+            };
+            records.push(serde_json::from_slice(text).map_err(damaged)?);
+        }
+        Ok(records)
     }
 
     /// The ids of a table, in order.

@@ -220,10 +220,15 @@ impl Dir {
 
     /// Takes everyone's permissions away but the owner's.
     pub(crate) fn make_private(&self) -> io::Result<()> {
-        if self.owner_and_mode()?.1 != DIR_MODE.bits() {
+        if !self.is_private()? {
             fchmod(&self.fd, DIR_MODE)?;
         }
         Ok(())
+    }
+
+    /// Whether it is its owner's alone.
+    pub(crate) fn is_private(&self) -> io::Result<bool> {
+        Ok(self.owner_and_mode()?.1 == DIR_MODE.bits())
     }
 
     /// The same for the files in it, and not for what else is there.

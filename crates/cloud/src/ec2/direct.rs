@@ -69,7 +69,7 @@ impl SeenSnapshot {
             id: snapshot.id.clone(),
             owner: snapshot.owner.clone(),
             owned,
-            tags: snapshot.tags.clone(),
+            tags: snapshot.tags.clone().into_iter().collect(),
             description: snapshot.description.clone(),
             size_gib: snapshot.size_gib,
             started_ms: snapshot.started_ms,
@@ -175,7 +175,7 @@ impl Ec2 {
             copy: false,
             completion_minutes: None,
             permissions: Permissions::default(),
-            tags: start.tags,
+            tags: start.tags.into_iter().collect(),
             transfer: None,
             fast_restores: Vec::new(),
             direct: Some(Direct {

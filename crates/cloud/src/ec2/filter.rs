@@ -1,7 +1,6 @@
 //! Filters of the describe actions: names, and values with wildcards.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
 use super::ask::Input;
 use super::refuse;
@@ -10,8 +9,7 @@ use crate::ApiError;
 /// Most values of the filters of a call.
 const VALUES: usize = 200;
 
-/// The tags of a resource.
-pub(super) type Tags = BTreeMap<String, String>;
+pub(super) use super::tag_set::Tags;
 
 /// The values that a resource has for a filter; it matches where one of them does.
 pub(super) type Values<'a> = Vec<Cow<'a, str>>;

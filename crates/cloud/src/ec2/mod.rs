@@ -47,6 +47,7 @@ mod snapshot_attribute;
 mod snapshots;
 mod state;
 mod status;
+mod tag_set;
 mod tags;
 mod tier;
 mod volumes;

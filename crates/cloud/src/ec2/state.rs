@@ -49,21 +49,29 @@ impl State {
         let mut state = Self {
             db,
             ids: Ids::new(seed),
-            volumes: BTreeMap::new(),
-            snapshots: BTreeMap::new(),
-            instances: BTreeMap::new(),
-            tokens: BTreeMap::new(),
-            settings: settings.into_iter().map(|one| (one.key.clone(), one)).collect(),
             by_instance: BTreeMap::new(),
             by_volume: BTreeMap::new(),
+            volumes: BTreeMap::new(),
+            snapshots: BTreeMap::new(),
+            instances: instances.into_iter().map(|one| (one.id.clone(), one)).collect(),
+            tokens: tokens.into_iter().map(|one| (one.key.clone(), one)).collect(),
+            settings: settings.into_iter().map(|one| (one.key.clone(), one)).collect(),
             busy: BTreeMap::new(),
             swept_ms: 0,
             emptied_ms: 0,
         };
-        let changes = volumes.into_iter().map(Change::Volume);
-        let changes = changes.chain(snapshots.into_iter().map(Change::Snapshot));
-        let changes = changes.chain(instances.into_iter().map(Change::Instance));
-        changes.chain(tokens.into_iter().map(Change::Token)).for_each(|change| state.apply(change));
+        for volume in &volumes {
+            for attachment in &volume.attachments {
+                let of_instance = state.by_instance.entry(attachment.instance.clone()).or_default();
+                of_instance.insert(volume.id.clone());
+            }
+        }
+        for snapshot in &snapshots {
+            state.by_volume.entry(snapshot.volume.clone()).or_default().insert(snapshot.id.clone());
+        }
+        // Made from a list in order, a map is full; filled one by one, it is half empty.
+        state.volumes = volumes.into_iter().map(|volume| (volume.id.clone(), volume)).collect();
+        state.snapshots = snapshots.into_iter().map(|snapshot| (snapshot.id.clone(), snapshot)).collect();
         Ok(state)
     }
 

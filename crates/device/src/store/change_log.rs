@@ -31,12 +31,13 @@ const HEADER: usize = 61;
 /// Length of a line's checksum and the space after it, bytes.
 const CRC: usize = 9;
 
-/// What was found in a log.
+/// What was found in a log, besides its changes.
 #[derive(Debug)]
 pub(super) struct LogScan {
     pub(super) number: u64,
     pub(super) path: PathBuf,
-    pub(super) changes: Vec<Change>,
+    /// How many changes it has.
+    pub(super) changes: usize,
     /// Where the changes end, bytes.
     pub(super) end: u64,
     /// Where what is certainly on the host's disk ends, bytes.
@@ -265,8 +266,14 @@ impl ChangeLog {
     }
 }
 
-/// Reads a log, which a manifest names. After a restart of the host, all that is not sealed may be lost.
-pub(super) fn scan(dir: &Dir, number: u64, host_restarted: bool) -> Result<LogScan, StoreError> {
+/// Reads a log, which a manifest names, and gives each of its changes in turn: they are many, and all of them at once would take
+/// more memory than the manifest. After a restart of the host, all that is not sealed may be lost.
+pub(super) fn scan(
+    dir: &Dir,
+    number: u64,
+    host_restarted: bool,
+    take: &mut dyn FnMut(Change),
+) -> Result<LogScan, StoreError> {
     let path = dir.path().join(log_name(number));
     let bytes = match dir.read(&log_name(number)) {
         Ok(bytes) => bytes,
@@ -277,27 +284,31 @@ pub(super) fn scan(dir: &Dir, number: u64, host_restarted: bool) -> Result<LogSc
     };
     let damaged = |(offset, what)| Damage { file: path.clone(), offset: as_u64(offset), what };
     let sealed = parse_header(&bytes, number).map_err(|what| damaged((0, what)))?;
-    let (changes, end) = parse(&bytes, number, sealed, host_restarted).map_err(damaged)?;
+    let (changes, end) = parse(&bytes, number, sealed, host_restarted, take).map_err(damaged)?;
     let (end, torn_bytes) = (as_u64(end), as_u64(bytes.len() - end));
     Ok(LogScan { number, path, changes, end, sealed: as_u64(sealed), torn_bytes })
 }
 
-/// The changes, and where they end.
+/// How many changes there are, and where they end.
 fn parse(
     bytes: &[u8],
     number: u64,
     sealed: usize,
     host_restarted: bool,
-) -> Result<(Vec<Change>, usize), (usize, String)> {
+    take: &mut dyn FnMut(Change),
+) -> Result<(usize, usize), (usize, String)> {
     if bytes.len() < sealed {
         return Err((bytes.len(), format!("{sealed} bytes are sealed, it has {}", bytes.len())));
     }
-    let (mut changes, mut at) = (Vec::new(), HEADER);
+    let (mut changes, mut at) = (0, HEADER);
     while at < bytes.len() {
         let end = line_end(bytes, at);
         match text_of(number, at, &bytes[at..end]) {
             // It is whole, so that it is not torn.
-            Ok(text) => changes.push(serde_json::from_slice(text).map_err(|e| (at, e.to_string()))?),
+            Ok(text) => {
+                take(serde_json::from_slice(text).map_err(|e| (at, e.to_string()))?);
+                changes += 1;
+            }
             Err(what) if at < sealed => return Err((at, what)),
             Err(what) if !host_restarted && any_line(bytes, number, at + 1) => return Err((at, what)),
             Err(_) => break,

@@ -56,7 +56,7 @@ impl<'a> CopyPlan<'a> {
         let top = self.change.add_layer(&state.manifest, Some(layer));
         let entry = VolumeEntry {
             size_bytes,
-            meta: request.meta.clone(),
+            meta: request.meta.clone().into(),
             created_unix_s: now_unix_s(),
             from_snapshot: None,
             from_volume: Some(request.source.to_owned()),
@@ -84,7 +84,7 @@ impl<'a> CopyPlan<'a> {
         let layer = self.frozen_layer(state, request.volume)?;
         let entry = SnapshotEntry {
             size_bytes,
-            meta: request.meta.clone(),
+            meta: request.meta.clone().into(),
             created_unix_s: now_unix_s(),
             from_volume: request.volume.to_owned(),
             layer,

@@ -15,6 +15,7 @@ use super::entries::{Change, LayerId};
 use super::files::Files;
 use super::key::{KeyUnavailable, KeyUnwrapper, WrappedKey};
 use super::layer::{Frozen, locate_in};
+use super::meta::Meta;
 use super::pending::hidden;
 use super::registry::VolumeStore;
 use super::shared::{check_not_below, now_unix_s};
@@ -25,7 +26,7 @@ struct Source {
     layers: Vec<Frozen>,
     files: BTreeMap<LayerId, Files>,
     size_bytes: u64,
-    meta: Value,
+    meta: Meta,
     from_volume: String,
     cipher: Option<Arc<Cipher>>,
 }
@@ -201,7 +202,7 @@ impl VolumeStore {
         let mut entry = state.manifest.volumes().get(&hidden).cloned().ok_or_else(not_found)?;
         let mut change = Change::default();
         change.drop_volume(&state.manifest, &hidden);
-        entry.meta = meta;
+        entry.meta = meta.into();
         entry.created_unix_s = now_unix_s();
         entry.from_snapshot = Some(snapshot.to_owned());
         entry.from_volume = Some(from_volume);

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
+use super::meta::Meta;
 use super::{BLOCK_BYTES, MAX_VOLUME_BYTES, WrappedKey};
 
 /// Number of a layer; never used twice in a store.
@@ -40,7 +40,7 @@ pub(super) struct LayerEntry {
 #[serde(deny_unknown_fields)]
 pub(super) struct VolumeEntry {
     pub(super) size_bytes: u64,
-    pub(super) meta: Value,
+    pub(super) meta: Meta,
     pub(super) created_unix_s: u64,
     pub(super) from_snapshot: Option<String>,
     pub(super) from_volume: Option<String>,
@@ -55,7 +55,7 @@ pub(super) struct VolumeEntry {
 #[serde(deny_unknown_fields)]
 pub(super) struct SnapshotEntry {
     pub(super) size_bytes: u64,
-    pub(super) meta: Value,
+    pub(super) meta: Meta,
     pub(super) created_unix_s: u64,
     pub(super) from_volume: String,
     pub(super) layer: LayerId,
@@ -79,6 +79,11 @@ pub(super) struct Change {
     pub(super) snapshots: BTreeMap<String, Option<SnapshotEntry>>,
 }
 
+/// A map in as little memory as it takes.
+pub(super) fn packed<K: Ord, V>(map: BTreeMap<K, V>) -> BTreeMap<K, V> {
+    map.into_iter().collect()
+}
+
 impl Entries {
     /// Makes a change.
     pub(super) fn apply(&mut self, change: Change) {
@@ -99,6 +104,16 @@ impl Entries {
     /// The layer below.
     pub(super) fn parent(&self, id: LayerId) -> Option<LayerId> {
         self.layers.get(&id).and_then(|l| l.parent)
+    }
+
+    /// The same in as little memory as it takes: maps that were filled in the order of their keys are half empty.
+    pub(super) fn packed(self) -> Self {
+        Self {
+            next_layer: self.next_layer,
+            layers: packed(self.layers),
+            volumes: packed(self.volumes),
+            snapshots: packed(self.snapshots),
+        }
     }
 
     /// What contradicts itself, if anything does. Sets, as a search for each entry takes seconds with 10,000 of them.
@@ -140,6 +155,10 @@ impl Entries {
 
     /// A layer from which no way down ends, if there is one. No layer is gone through twice.
     fn looped(&self) -> Option<LayerId> {
+        // A layer is put on an earlier one, so that the way down ends.
+        if self.layers.iter().all(|(id, layer)| layer.parent.is_none_or(|parent| parent < *id)) {
+            return None;
+        }
         let mut ended = BTreeSet::new();
         for id in self.layers.keys() {
             let mut way = BTreeSet::new();

@@ -50,6 +50,19 @@ pub(super) fn protect(dir: &Dir) -> Result<(), StoreError> {
     protected.map_err(StoreError::io("protect", dir.path()))
 }
 
+/// The same for a directory of many files. They are looked at only where others may enter the directory: it is closed to
+/// them after its files are, and every file in it was made for the owner alone.
+pub(super) fn protect_many(dir: &Dir) -> Result<(), StoreError> {
+    let protect = || {
+        if dir.is_private()? {
+            return Ok(());
+        }
+        dir.make_files_private()?;
+        dir.make_private()
+    };
+    protect().map_err(StoreError::io("protect", dir.path()))
+}
+
 /// The directory of layers.
 pub(super) fn layers(dir: &Dir) -> Result<Dir, StoreError> {
     dir.open_sub(LAYERS).map_err(StoreError::io("open", dir.path().join(LAYERS)))

@@ -24,6 +24,9 @@ use crate::dir::{Access, Dir};
 /// Length of a record, bytes.
 pub(super) const RECORD_BYTES: u64 = 20;
 
+/// Most of a journal that is read at once, bytes.
+const MOST_READ: usize = 1 << 18;
+
 /// What a disk writes whole at least, bytes.
 const SECTOR_BYTES: u64 = 512;
 
@@ -34,7 +37,6 @@ const HEADER: usize = 40;
 #[derive(Debug)]
 pub(super) struct Journal {
     dir: Dir,
-    path: PathBuf,
     id: LayerId,
     file: Option<Arc<File>>,
     records: u64,
@@ -71,19 +73,7 @@ impl Journal {
         })?;
         let (dir, file) = (dir.clone(), Some(Arc::new(file)));
         let (records, compact, covering, synced) = (0, 0, 0, 0);
-        Ok(Self {
-            dir,
-            path,
-            id,
-            file,
-            records,
-            header,
-            compact,
-            covering,
-            synced,
-            unsynced: false,
-            failed: false,
-        })
+        Ok(Self { dir, id, file, records, header, compact, covering, synced, unsynced: false, failed: false })
     }
 
     /// Takes up the journal that `scan` read, cutting off what is not believed of its tail. Without `host_sync` it is
@@ -101,12 +91,17 @@ impl Journal {
         let (covering, synced, unsynced, failed) = (0, header.sealed, true, false);
         let dir = dir.clone();
         let mut journal =
-            Self { dir, path, id, file: None, records, header, compact, covering, synced, unsynced, failed };
+            Self { dir, id, file: None, records, header, compact, covering, synced, unsynced, failed };
         if !host_sync {
             journal.seal();
             journal.close_file();
         }
         Ok(journal)
+    }
+
+    /// Where it is, for messages.
+    fn path(&self) -> PathBuf {
+        journal_path(&self.dir, self.id)
     }
 
     /// Records in it.
@@ -139,7 +134,7 @@ impl Journal {
         if self.failed {
             return Err(io::Error::other(format!(
                 "{} could not be cut after a failed write",
-                self.path.display()
+                self.path().display()
             )));
         }
         let (bytes, count) = encode(self.id, self.records, runs.iter().cloned());
@@ -182,7 +177,7 @@ impl Journal {
     /// Notes that the covered records are in the file on the host's disk. The next header seals them; until then it calls
     /// them durable, which is as good while the host does not restart.
     pub(super) fn end_sync(&mut self) {
-        notify_synced(Synced::Content(&self.path));
+        notify_synced(Synced::Content(&self.path()));
         self.synced = self.covering;
     }
 
@@ -193,7 +188,7 @@ impl Journal {
         }
         self.write_header(Header { sealed: self.records, durable: Some(self.records) })?;
         self.file()?.sync_data()?;
-        notify_synced(Synced::Content(&self.path));
+        notify_synced(Synced::Content(&self.path()));
         Ok(())
     }
 
@@ -215,11 +210,11 @@ impl Journal {
         upto: u64,
         host_sync: bool,
     ) -> Result<(), StoreError> {
-        let path = self.path.clone();
+        let path = self.path();
         let fail = |e| StoreError::io("rewrite", &path)(e);
         let tail = usize::try_from((self.records - upto) * RECORD_BYTES).expect("a tail fits into memory");
         let mut old = vec![0; tail];
-        let file = self.file().map_err(StoreError::io("open", &self.path))?;
+        let file = self.file().map_err(StoreError::io("open", &path))?;
         file.read_exact_at(&mut old, HEADER_BYTES + upto * RECORD_BYTES).map_err(fail)?;
         let runs = old.chunks_exact(RECORD).map(|r| decode_body(r).expect("written by this process"));
         let (bytes, count) = encode(self.id, rewritten.records, runs);
@@ -235,14 +230,14 @@ impl Journal {
         self.unsynced = !host_sync || count > 0;
         if host_sync {
             sync_dir(&self.dir)?;
-            notify_synced(Synced::Name(&self.dir.path().join(rewrite_name(self.id)), &self.path));
+            notify_synced(Synced::Name(&self.dir.path().join(rewrite_name(self.id)), &path));
         }
         Ok(())
     }
 
     fn try_write_header(&mut self, header: Header) {
         if let Err(error) = self.write_header(header) {
-            tracing::warn!(file = %self.path.display(), %error, "the journal's records are not sealed");
+            tracing::warn!(file = %self.path().display(), %error, "the journal's records are not sealed");
         }
     }
 
@@ -387,7 +382,9 @@ pub(super) fn scan(
         Err(e) => return Err(StoreError::io("open", path)(e)),
     };
     let len = file.metadata().map_err(StoreError::io("examine", &path))?.len();
-    let mut input = BufReader::with_capacity(1 << 18, file);
+    // Most journals are short.
+    let capacity = usize::try_from(len).map_or(MOST_READ, |len| len.min(MOST_READ));
+    let mut input = BufReader::with_capacity(capacity, file);
     let mut reader = Scanner { path: &path, id, len, has_parent, host_restarted, scan: &mut scan };
     reader.run(&mut input).map_err(StoreError::io("read", &path))?;
     scan.maps.optimize();

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use parking_lot::{Mutex, RwLock};
 
@@ -135,7 +135,7 @@ impl Frozen {
     ) -> Result<Self, StoreError> {
         let journal = Journal::create(dir, id, host_sync)?;
         let layer = Arc::new(Layer::new(dir, id, journal, has_parent, host_sync));
-        Ok(Self { layer, maps: Arc::default() })
+        Ok(Self { layer, maps: nothing() })
     }
 
     /// A layer whose journal was read without damage.
@@ -155,8 +155,14 @@ impl Frozen {
             sync()?.map_err(StoreError::io("sync", journal_path(dir, id)))?;
             layer.journal.lock().close_file();
         }
-        Ok(Self { layer, maps: Arc::new(scan.maps) })
+        Ok(Self { layer, maps: if scan.maps.is_empty() { nothing() } else { Arc::new(scan.maps) } })
     }
+}
+
+/// What a layer decides that decides nothing. All such layers have the same, as a store has thousands of them.
+fn nothing() -> Arc<Maps> {
+    static NOTHING: LazyLock<Arc<Maps>> = LazyLock::new(Arc::default);
+    Arc::clone(&NOTHING)
 }
 
 impl Top {

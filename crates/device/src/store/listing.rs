@@ -89,7 +89,7 @@ impl<'a> Reader<'a> {
         Ok(SnapshotInfo {
             name: name.to_owned(),
             size_bytes: entry.size_bytes,
-            meta: entry.meta.clone(),
+            meta: entry.meta.value(),
             created_unix_s: entry.created_unix_s,
             from_volume: entry.from_volume.clone(),
             allocated_bytes: own.map(|(id, _)| allocated_bytes(&self.layers_dir, *id)).sum(),

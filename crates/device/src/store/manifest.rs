@@ -36,7 +36,7 @@ impl Manifest {
         for (name, snapshot) in &entries.snapshots {
             uses.change(snapshot.layer, |uses| uses.snapshots.insert(name.clone()));
         }
-        Ok(Self { entries, uses })
+        Ok(Self { entries: entries.packed(), uses: uses.packed() })
     }
 
     /// Makes a change.

@@ -70,15 +70,16 @@ pub(super) fn load(dir: &Dir, host_restarted: bool) -> Result<Option<Loaded>, St
         }
         ParseError::Damaged(offset, what) => damaged(as_u64(offset), what).into(),
     })?;
-    let mut log = number.map(|number| change_log::scan(dir, number, host_restarted)).transpose()?;
-    let changes = log.as_mut().map(|log| std::mem::take(&mut log.changes)).unwrap_or_default();
-    let changed = !changes.is_empty();
-    changes.into_iter().for_each(|change| entries.apply(change));
+    let file_bytes = as_u64(bytes.len());
+    drop(bytes);
+    let mut take = |change| entries.apply(change);
+    let log = number.map(|number| change_log::scan(dir, number, host_restarted, &mut take)).transpose()?;
+    let changed = log.as_ref().is_some_and(|log| log.changes > 0);
     let manifest = Manifest::of(entries).map_err(|what| match &log {
         Some(log) if changed => Damage { file: log.path.clone(), offset: 0, what },
         _ => damaged(body_at, what),
     })?;
-    Ok(Some(Loaded { manifest, file_bytes: as_u64(bytes.len()), log }))
+    Ok(Some(Loaded { manifest, file_bytes, log }))
 }
 
 /// Puts the manifest of a store on the host's disk that has none yet, or one of the first format, and gives its log. Until

@@ -13,6 +13,7 @@ use serde_json::Value;
 use super::entries::{Change, SnapshotEntry, VolumeEntry};
 use super::layer::{Frozen, remove_files};
 use super::maps::BlockKind;
+use super::meta::Meta;
 use super::registry::VolumeStore;
 use super::shared::{check_name, check_not_below, check_size, now_unix_s};
 use super::{BLOCK_BYTES, OpenVolume, SNAPSHOT_BLOCK_BYTES, StoreError, WrappedKey};
@@ -81,7 +82,7 @@ impl VolumeStore {
         let top = change.add_layer(&state.manifest, below);
         let entry = VolumeEntry {
             size_bytes,
-            meta: Value::Null,
+            meta: Value::Null.into(),
             created_unix_s: now_unix_s(),
             from_snapshot: parent.map(str::to_owned),
             from_volume: None,
@@ -116,10 +117,10 @@ impl VolumeStore {
     /// [`StoreError::NotFound`], [`StoreError::Busy`] while it is open for writing, [`StoreError::Damaged`],
     /// [`StoreError::Io`].
     pub fn complete_snapshot(&self, name: &str, meta: Value) -> Result<(), StoreError> {
-        self.complete(name, meta, name)
+        self.complete(name, meta.into(), name)
     }
 
-    pub(super) fn complete(&self, name: &str, meta: Value, from_volume: &str) -> Result<(), StoreError> {
+    pub(super) fn complete(&self, name: &str, meta: Meta, from_volume: &str) -> Result<(), StoreError> {
         let inner = self.inner();
         let state = inner.state.lock();
         let volume = hidden(name);

@@ -13,9 +13,10 @@ use super::boot::{host_restarted, note_boot};
 use super::change_log::ChangeLog;
 use super::check::load_layer;
 use super::cipher::Cipher;
-use super::entries::{Change, VolumeEntry};
+use super::entries::{Change, VolumeEntry, packed};
 use super::home::{
-    create, former_manifests, keep_spare, layers, lock, orphans, protect, remove_left, require_own, upgrade,
+    create, former_manifests, keep_spare, layers, lock, orphans, protect, protect_many, remove_left,
+    require_own, upgrade,
 };
 use super::layer::{Chain, Frozen, Top};
 use super::manifest::Manifest;
@@ -55,7 +56,7 @@ impl VolumeStore {
         let (manifest, mut log) = take_up(&dir, restarted, options)?;
         let layers_dir = layers(&dir)?;
         protect(&dir)?;
-        protect(&layers_dir)?;
+        protect_many(&layers_dir)?;
         let former = former_manifests(&dir, Some(log.number()))?;
         let orphans = orphans(&layers_dir, &manifest)?;
         if !(former.is_empty() && orphans.is_empty()) {
@@ -84,7 +85,7 @@ impl VolumeStore {
             doomed: Vec::new(),
             manifest,
             log,
-            layers,
+            layers: packed(layers),
             open: BTreeMap::new(),
             given_up: BTreeSet::new(),
             rounds: 0,
@@ -124,7 +125,7 @@ impl VolumeStore {
     ) -> Result<(), StoreError> {
         let volume = |top| VolumeEntry {
             size_bytes,
-            meta,
+            meta: meta.into(),
             created_unix_s: now_unix_s(),
             from_snapshot: None,
             from_volume: None,
@@ -159,7 +160,7 @@ impl VolumeStore {
         state.refuse_damaged(source.layer)?;
         inner.add_volume(&mut state, name, Some(source.layer), |top| VolumeEntry {
             size_bytes,
-            meta,
+            meta: meta.into(),
             created_unix_s: now_unix_s(),
             from_snapshot: Some(snapshot.to_owned()),
             from_volume: Some(source.from_volume),
@@ -194,7 +195,7 @@ impl VolumeStore {
     ///
     /// [`StoreError::NotFound`].
     pub fn meta(&self, name: &str) -> Result<Value, StoreError> {
-        Ok(self.inner().state.lock().volume(name)?.meta.clone())
+        Ok(self.inner().state.lock().volume(name)?.meta.value())
     }
 
     /// Replaces what is kept with the volume.
@@ -207,7 +208,7 @@ impl VolumeStore {
         let mut state = inner.state.lock();
         state.volume(name)?;
         let mut change = Change::default();
-        change.edit_volume(&state.manifest, name, |volume| volume.meta = meta);
+        change.edit_volume(&state.manifest, name, |volume| volume.meta = meta.into());
         inner.commit(&mut state, change)
     }
 
@@ -247,7 +248,7 @@ impl VolumeStore {
         Ok(VolumeInfo {
             name: name.to_owned(),
             size_bytes: volume.size_bytes,
-            meta: volume.meta,
+            meta: volume.meta.value(),
             created_unix_s: volume.created_unix_s,
             from_snapshot: volume.from_snapshot,
             from_volume: volume.from_volume,

@@ -77,7 +77,7 @@ impl VolumeStore {
         Ok(SnapshotInfo {
             name: name.to_owned(),
             size_bytes: entry.size_bytes,
-            meta: entry.meta,
+            meta: entry.meta.value(),
             created_unix_s: entry.created_unix_s,
             from_volume: entry.from_volume,
             allocated_bytes: usage.allocated(true),

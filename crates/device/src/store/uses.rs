@@ -1,18 +1,19 @@
 //! What needs each layer: an index of the manifest, so that no change has to go through all of it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use super::entries::LayerId;
+use super::entries::{LayerId, packed};
+use super::few::FewSet;
 
 /// What names one layer.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct LayerUses {
     /// Layers directly above.
-    pub(super) children: BTreeSet<LayerId>,
+    pub(super) children: FewSet<LayerId>,
     /// The volume that writes to it.
     pub(super) volume: Option<String>,
     /// The snapshots that it is.
-    pub(super) snapshots: BTreeSet<String>,
+    pub(super) snapshots: FewSet<String>,
 }
 
 impl LayerUses {
@@ -22,8 +23,7 @@ impl LayerUses {
 
     /// The layer above, where nothing else needs this one.
     fn only_child(&self) -> Option<LayerId> {
-        let only = self.children.first().filter(|_| self.children.len() == 1 && self.snapshots.is_empty());
-        only.copied()
+        self.children.only().filter(|_| self.snapshots.is_empty()).copied()
     }
 }
 
@@ -44,6 +44,11 @@ impl Uses {
     /// The layers that only one other needs, with that one.
     pub(super) const fn only_children(&self) -> &BTreeMap<LayerId, LayerId> {
         &self.only_children
+    }
+
+    /// The same in as little memory as it takes.
+    pub(super) fn packed(self) -> Self {
+        Self { of: packed(self.of), only_children: packed(self.only_children) }
     }
 
     /// Changes what names a layer.
