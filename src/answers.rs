@@ -10,6 +10,7 @@ use ebbtide_crash::summary::Summary as CrashSummary;
 use ebbtide_device::host::Detached;
 use ebbtide_lab::documents::DocumentResults;
 use ebbtide_lab::experiment::Experiment;
+use ebbtide_lab::record::ProgramFacts;
 use ebbtide_lab::summary::Summary;
 use ebbtide_load::Prepared;
 use ebbtide_mysql::Binary;
@@ -200,6 +201,12 @@ pub(crate) struct RunPlan<'a> {
     pub(crate) experiment: &'a Experiment,
     /// The server program.
     pub(crate) server: &'a Binary,
+    /// The servers of the load that are another program than this one, by arm name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) sources: BTreeMap<String, ProgramFacts>,
+    /// The replicas that are another program than this one, by arm name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) replicas: BTreeMap<String, ProgramFacts>,
     /// The option lines that each arm's server would be started with, by arm name.
     pub(crate) options: BTreeMap<&'a str, &'a [String]>,
     /// Arms that this server cannot run, and why.

@@ -17,7 +17,7 @@ use anyhow::Context as _;
 use ebbtide_catalog::Catalog;
 use ebbtide_device::host::Home;
 use ebbtide_lab::experiment::{self, Experiment, ExperimentError, Overrides, PlannedArm};
-use ebbtide_lab::record::LabRun;
+use ebbtide_lab::record::{LabRun, ServerFacts};
 use ebbtide_lab::results::{Earlier, ResultsDatabase, ResultsError};
 use ebbtide_lab::run::{self as lab, Plan, RunError, RunOptions};
 use ebbtide_lab::summary::{Summary, summarize};
@@ -303,9 +303,12 @@ pub(crate) fn show_plan(plan: &Plan, experiment: &Experiment, missing: &[String]
 /// What would run, as an object.
 pub(crate) fn run_plan<'a>(plan: &'a Plan, experiment: &'a Experiment, missing: &'a [String]) -> RunPlan<'a> {
     let options = |planned: &'a PlannedArm| (planned.arm.name.as_str(), planned.options.as_slice());
+    let ServerFacts { sources, replicas, .. } = lab::server_facts(plan);
     RunPlan {
         experiment,
         server: plan.server(),
+        sources,
+        replicas,
         options: plan.arms().iter().map(options).collect(),
         left_out: plan.left_out(),
         estimate_s: experiment::estimate(experiment).as_secs(),

@@ -1,11 +1,12 @@
 //! What a run is about to do and what it found, for people.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
 use ebbtide_lab::experiment::{self, Arm, Experiment, LoadKind, PlannedArm, Shipped};
-use ebbtide_lab::record::{LabRun, Trial};
-use ebbtide_lab::run::{Plan, Prepared};
+use ebbtide_lab::record::{LabRun, ProgramFacts, Trial};
+use ebbtide_lab::run::{self as lab, Plan, Prepared};
 use ebbtide_lab::summary::{
     Across, ArmSummary, Around, JudgedClaim, Repetition, Summary, TransactionFigures,
 };
@@ -39,6 +40,7 @@ pub(super) fn header(plan: &Plan, out: &Path) -> String {
     let (arms, repeats) = (experiment.arms.len(), experiment.trial.repeats);
     let mut text = format!("{}: {}\n", experiment.name, experiment.title);
     let _ = writeln!(text, "server: {} ({})", server.text.trim(), server.path.display());
+    text += &others(plan);
     let _ = writeln!(
         text,
         "{}, {} of each, {} measured; seed {}",
@@ -50,10 +52,27 @@ pub(super) fn header(plan: &Plan, out: &Path) -> String {
     text + &format!("results: {}", out.display())
 }
 
+/// A line for each program that servers of arms have in place of the run's.
+fn others(plan: &Plan) -> String {
+    let facts = lab::server_facts(plan);
+    let line = |role: &str, programs: &BTreeMap<String, ProgramFacts>| {
+        let mut arms: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
+        for (arm, ProgramFacts { path, version, .. }) in programs {
+            arms.entry((version.trim(), path)).or_default().push(arm);
+        }
+        let lines = arms
+            .iter()
+            .map(|((version, path), arms)| format!("{role} of {}: {version} ({path})\n", arms.join(", ")));
+        lines.collect::<String>()
+    };
+    line("server", &facts.sources) + &line("replicas", &facts.replicas)
+}
+
 /// What would run.
 pub(super) fn plan(plan: &Plan, experiment: &Experiment) -> String {
     let (server, estimate) = (plan.server(), experiment::estimate(experiment));
     let mut text = format!("{}: {}\nserver: {}\n", experiment.name, experiment.title, server.text.trim());
+    text += &others(plan);
     if !experiment.scale.is_empty() {
         let _ = writeln!(text, "scale: {}", experiment.scale.trim());
     }

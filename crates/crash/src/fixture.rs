@@ -186,6 +186,7 @@ pub(crate) fn header(shapes: &[Shape], cuts: u32) -> CrashRun {
             flavour: "mariadb".to_owned(),
             version: "mariadbd  Ver 10.11.19-MariaDB for debian-linux-gnu on x86_64".to_owned(),
             options: options.collect::<BTreeMap<_, _>>(),
+            ..ServerFacts::default()
         },
         experiment,
         stints: Vec::new(),

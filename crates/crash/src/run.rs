@@ -174,7 +174,7 @@ impl Stints<'_> {
             return Ok(known);
         }
         let Self { lab, experiment, cancel, .. } = self;
-        let maker = Maker { lab, experiment, binary: self.plan.server(), cancel, events };
+        let maker = Maker { lab, experiment, cancel, events };
         let snapshots = maker.provide(&prepared::needs(self.plan.arms()))?;
         let began = Instant::now();
         for (done, (index, slot, numbers)) in left.iter().enumerate() {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use ebbtide_catalog::Catalog;
 use ebbtide_load::ErrorCount;
+use ebbtide_mysql::Binary;
 use serde::{Deserialize, Serialize};
 
 use ebbtide_analysis::record::{
@@ -159,6 +160,33 @@ pub struct ServerFacts {
     pub version: String,
     /// The option lines that each arm's server was started with, by arm name.
     pub options: BTreeMap<String, Vec<String>>,
+    /// The servers of the load that are another program than this one, by arm name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub sources: BTreeMap<String, ProgramFacts>,
+    /// The replicas that are another program than this one, by arm name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub replicas: BTreeMap<String, ProgramFacts>,
+}
+
+/// A server program that an arm names.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProgramFacts {
+    /// The program.
+    pub path: String,
+    /// `mariadb`, `mysql` or `percona`.
+    pub flavour: String,
+    /// Version in the program's own words.
+    pub version: String,
+}
+
+impl From<&Binary> for ProgramFacts {
+    fn from(binary: &Binary) -> Self {
+        Self {
+            path: binary.path.display().to_string(),
+            flavour: format!("{:?}", binary.flavour).to_lowercase(),
+            version: binary.text.clone(),
+        }
+    }
 }
 
 /// One timed run of an arm.

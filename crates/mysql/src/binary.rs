@@ -17,8 +17,8 @@ const SYSTEM_DIRS: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/usr/libexec"];
 const PROGRAMS: [&str; 2] = ["mariadbd", "mysqld"];
 /// Where a directory that was unpacked keeps its programs.
 const PROGRAM_DIRS: [&str; 6] = ["", "bin", "sbin", "libexec", "usr/sbin", "usr/bin"];
-/// `--version` reads no data: a program that takes longer is not a server.
-const VERSION_TIMEOUT: Duration = Duration::from_secs(20);
+/// `--version` and `--help` read no data: a program that takes longer is not a server.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A server program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,7 +46,7 @@ impl Binary {
             Some(path) => program_at(path)?,
             None => program_in_path()?,
         };
-        let text = version_text(&path)?;
+        let text = answer(&path, &["--version"])?;
         let (flavour, version) = parse_version(&text).ok_or_else(|| ServerError::NotAServer {
             path: path.clone(),
             output: format!("says '{}'", text.chars().take(200).collect::<String>()),
@@ -60,6 +60,24 @@ impl Binary {
     #[must_use]
     pub fn is_mariadb(&self) -> bool {
         self.flavour == Flavour::MariaDb
+    }
+
+    /// The collation of databases that are made without one, such as `latin1_swedish_ci`, as the program prints it
+    /// (`--verbose --help`). Makers of packages change it, so that the version does not show it.
+    ///
+    /// # Errors
+    /// [`ServerError::NotAServer`] for a program that does not answer, and [`ServerError::Incomplete`] where the answer does
+    /// not have it.
+    pub fn default_collation(&self) -> Result<String, ServerError> {
+        let text = answer(&self.path, &["--verbose", "--help"])?;
+        let value = |line: &str| match line.split_whitespace().collect::<Vec<_>>().as_slice() {
+            ["collation-server" | "collation_server", name] => Some((*name).to_owned()),
+            _ => None,
+        };
+        text.lines().find_map(value).ok_or_else(|| ServerError::Incomplete {
+            path: self.path.clone(),
+            missing: "the default of collation-server in what it prints for --verbose --help".to_owned(),
+        })
     }
 
     /// Its name and version, such as `MySQL 9.7.4`.
@@ -121,13 +139,14 @@ fn program_in_path() -> Result<PathBuf, ServerError> {
         })
 }
 
-fn version_text(path: &Path) -> Result<String, ServerError> {
+/// What a program answers to arguments with which it reads no data.
+fn answer(path: &Path, arguments: &[&str]) -> Result<String, ServerError> {
     let mut command = Command::new(path);
     // Option files of the machine are not ours, and a mistake in one would stop even --version.
-    command.args(["--no-defaults", "--version"]);
+    command.arg("--no-defaults").args(arguments);
     let not_a_server = |output: String| ServerError::NotAServer { path: path.to_owned(), output };
-    let output = process::output(command, VERSION_TIMEOUT).map_err(|error| match error.kind() {
-        io::ErrorKind::TimedOut => not_a_server(format!("has no end within {} s", VERSION_TIMEOUT.as_secs())),
+    let output = process::output(command, ANSWER_TIMEOUT).map_err(|error| match error.kind() {
+        io::ErrorKind::TimedOut => not_a_server(format!("has no end within {} s", ANSWER_TIMEOUT.as_secs())),
         _ => not_a_server(format!("cannot be run: {error}")),
     })?;
     let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();

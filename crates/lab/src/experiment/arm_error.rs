@@ -175,17 +175,43 @@ pub enum ArmError {
          them (TPC-C, or one of sysbench's, without skip_trx), or promote = false"
     )]
     PromotionWithoutMarks,
-    /// A replica whose data directory is made with other settings than that of its source, which it starts from a copy
-    /// of.
+    /// A server program that is named and not there, or is none.
     #[error(
-        "its replicas start from a copy of the source's data, and have other settings that a data directory is made \
-         with: give both the same"
+        "its server '{server}' cannot be used: {why}; fetch one with `./dev servers NAME` (`--list` has the names), or name \
+         a program or the directory of an unpacked server"
     )]
-    OtherData,
+    NoProgram {
+        /// What the experiment names.
+        server: String,
+        /// Why it cannot be used.
+        why: String,
+    },
+    /// A replica of another product than its source.
+    #[error(
+        "its replica is {replica}, and its source {followed}: MariaDB and MySQL do not follow each other; give both servers of \
+         one of them (--server, topology.source.server, topology.replica.server)"
+    )]
+    OtherProduct {
+        /// Name and version of the source.
+        followed: String,
+        /// Those of the replica.
+        replica: String,
+    },
+    /// A replica that is older than its source.
+    #[error(
+        "its replica, {replica}, is older than its source, {followed}: a replica has its source's version or a newer one; \
+         change topology.replica.server, or the source's (--server, topology.source.server)"
+    )]
+    OlderReplica {
+        /// Name and version of the source.
+        followed: String,
+        /// Those of the replica.
+        replica: String,
+    },
     /// Replicas in an experiment that cuts the power.
     #[error(
         "[topology] is for 'ebbtide run': the crash lab gives a replica its source by itself, where crash.role is \
-         \"replica\""
+         \"replica\", and all its servers are that of --server"
     )]
     CutTopology,
     /// TPC-C for the source of a replica.

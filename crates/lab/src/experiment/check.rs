@@ -1,6 +1,7 @@
 //! Holds an experiment against the catalogue and a server before anything runs.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use ebbtide_catalog::{Catalog, InstanceType, Resolved, Spec};
@@ -8,6 +9,7 @@ use ebbtide_mysql::{Binary, SettingError, Settings};
 use ebbtide_volume::{MIB, parse_size};
 
 use super::arm_error::{ArmError, chain, with_hint};
+use super::programs::Programs;
 use super::{
     Arm, BackedUp, BackupMethod, BackupPlan, CrashPlan, DataPlan, Experiment, ExperimentError, LeftOut,
     LoadKind, Role,
@@ -37,6 +39,8 @@ const SMALLEST_VOLUME: u64 = 300 * MIB;
 pub struct PlannedArm {
     /// The arm.
     pub arm: Arm,
+    /// The program of its server.
+    pub server: Binary,
     /// The volumes.
     pub volumes: BTreeMap<Role, Resolved>,
     /// The EC2 instance, where one is named.
@@ -45,21 +49,40 @@ pub struct PlannedArm {
     pub options: Vec<String>,
     /// What the tables take, bytes (an estimate).
     pub data_bytes: u64,
-    /// Which prepared data it starts from: [`prepare_key`].
+    /// Which prepared data it starts from: [`prepare_key`]. Those of a replica of another version than its source are
+    /// its own.
     pub prepare_key: String,
+    /// The collation of the database in these data; none: the server's default. A replica has its source's.
+    pub collation: Option<String>,
     /// A replica of it, planned as an arm with a single server; all of its replicas are alike. None where it has none.
     pub replica: Option<Box<PlannedArm>>,
+}
+
+impl PlannedArm {
+    /// It and its replica, all of which are alike: every server that it needs, once.
+    pub fn servers(&self) -> impl Iterator<Item = &Self> {
+        std::iter::once(self).chain(self.replica.as_deref())
+    }
 }
 
 /// Holds an experiment against the catalogue and a server. Answers with its arms, in their order.
 ///
 /// # Errors
 /// The first volume that AWS would refuse or that is too small, setting that the server lacks, unknown
-/// instance, or plan that contradicts itself.
+/// instance, server that is named and not there, or plan that contradicts itself.
 pub fn check(
     experiment: &Experiment,
     catalog: &Catalog,
     binary: &Binary,
+) -> Result<Vec<PlannedArm>, ExperimentError> {
+    check_on(experiment, catalog, &Programs::find(experiment, binary))
+}
+
+/// [`check`] with programs that were found before.
+pub(crate) fn check_on(
+    experiment: &Experiment,
+    catalog: &Catalog,
+    programs: &Programs<'_>,
 ) -> Result<Vec<PlannedArm>, ExperimentError> {
     if experiment.arms.is_empty() {
         return Err(ExperimentError::NoArms);
@@ -69,7 +92,7 @@ pub fn check(
         message: with_hint(&error),
     })?;
     let arms = experiment.arms.iter().map(|arm| {
-        check_arm(experiment, arm, catalog, binary).map_err(|why| ExperimentError::of_arm(&arm.name, why))
+        check_arm(experiment, arm, catalog, programs).map_err(|why| ExperimentError::of_arm(&arm.name, why))
     });
     arms.collect()
 }
@@ -78,14 +101,18 @@ fn check_arm(
     experiment: &Experiment,
     arm: &Arm,
     catalog: &Catalog,
-    binary: &Binary,
+    programs: &Programs<'_>,
 ) -> Result<PlannedArm, ArmError> {
-    let source = check_server(experiment, arm, catalog, binary)?;
+    let of_arm = programs.of(arm)?;
+    if arm.crash.is_some() && arm.server.is_some() {
+        return Err(ArmError::CutTopology);
+    }
+    let source = check_server(experiment, arm, catalog, of_arm.source)?;
     if arm.volumes.contains_key(&Role::Relay) {
         return Err(ArmError::RelayOfSource);
     }
     check_backup(arm)?;
-    let Some(replica) = arm.replica() else { return Ok(source) };
+    let (Some(replica), Some(program)) = (arm.replica(), of_arm.replica) else { return Ok(source) };
     if arm.crash.is_some() {
         return Err(ArmError::CutTopology);
     }
@@ -95,10 +122,11 @@ fn check_arm(
     if arm.topology.promote && !arm.load.workload.leaves_marks(&arm.load.mix) {
         return Err(ArmError::PromotionWithoutMarks);
     }
-    let replica = check_server(experiment, &replica, catalog, binary)
+    let mut replica = check_server(experiment, &replica, catalog, program)
         .map_err(|why| ArmError::OfReplica { why: Box::new(why) })?;
-    if replica.prepare_key != source.prepare_key {
-        return Err(ArmError::OtherData);
+    replica.collation = programs.replica_collation(of_arm.source, program)?;
+    if let Some(collation) = &replica.collation {
+        let _ = write!(replica.prepare_key, " collation={collation}");
     }
     Ok(PlannedArm { replica: Some(Box::new(replica)), ..source })
 }
@@ -135,11 +163,13 @@ fn check_server(
     }
     Ok(PlannedArm {
         arm: arm.clone(),
+        server: binary.clone(),
         instance: check_instance(arm, &volumes, catalog)?,
         volumes,
         options,
         data_bytes,
         prepare_key: prepare_key(experiment, arm, binary),
+        collation: None,
         replica: None,
     })
 }
@@ -270,23 +300,39 @@ fn check_instance(
     Ok(Some(instance.divided(arm.instance.divided_by)))
 }
 
-/// Leaves out the arms that need a setting which this server lacks, as [`leave_out`]. Of optional arms a value that it does
-/// not take, too; of others that is an error of the experiment. Answers with a sentence for each of them.
+/// Leaves out the arms that need a setting which their server lacks, as [`leave_out`]. Of optional arms those whose servers
+/// are not there or do not go together, and those with a value that they do not take, too; of others that is an error of
+/// the experiment. Answers with a sentence for each of them.
 pub fn fit(experiment: &mut Experiment, binary: &Binary) -> Vec<String> {
+    let programs = Programs::find(experiment, binary);
+    fit_on(experiment, &programs)
+}
+
+/// [`fit`] with programs that were found before.
+pub(crate) fn fit_on(experiment: &mut Experiment, programs: &Programs<'_>) -> Vec<String> {
     let lacks = |arm: &Arm| {
+        let of_arm = match programs.of(arm) {
+            Ok(of_arm) => of_arm,
+            Err(why) => return arm.optional.then(|| chain(&why)),
+        };
         let is_lack = |error: &SettingError| arm.optional || matches!(error, SettingError::NotHere { .. });
-        let of_one = |settings: &Settings| settings.options_for(binary).err().filter(is_lack);
-        let why = of_one(&arm.settings).or_else(|| of_one(&arm.topology.replica.settings))?;
+        let of_one = |settings: &Settings, binary| settings.options_for(binary).err().filter(is_lack);
+        let of_replica = || of_one(&arm.topology.replica.settings, of_arm.replica?);
+        let why = of_one(&arm.settings, of_arm.source).or_else(of_replica)?;
         Some(chain(&why))
     };
     leave_out(experiment, lacks)
 }
 
 /// Leaves out the arms whose files do not fit their volumes, as [`leave_out`]. Answers with a sentence for each of them.
-pub fn fit_volumes(experiment: &mut Experiment, catalog: &Catalog, binary: &Binary) -> Vec<String> {
+pub(crate) fn fit_volumes(
+    experiment: &mut Experiment,
+    catalog: &Catalog,
+    programs: &Programs<'_>,
+) -> Vec<String> {
     let whole = experiment.clone();
     leave_out(experiment, |arm| {
-        let why = check_arm(&whole, arm, catalog, binary).err()?;
+        let why = check_arm(&whole, arm, catalog, programs).err()?;
         let of_server = match &why {
             ArmError::OfReplica { why } => why,
             why => why,
@@ -384,7 +430,15 @@ pub fn estimate(experiment: &Experiment) -> Duration {
         None => trial_estimate(experiment.data, arm) * experiment.trial.repeats,
         Some(plan) => stints_estimate(experiment, arm, plan),
     });
-    prepare_estimate(experiment.data) + of_arms.sum::<Duration>()
+    prepare_estimate(experiment.data) * programs(experiment) + of_arms.sum::<Duration>()
+}
+
+/// How many server programs make data.
+fn programs(experiment: &Experiment) -> u32 {
+    let replicas = experiment.arms.iter().filter_map(Arm::replica).map(|replica| replica.server);
+    let all: BTreeSet<Option<String>> =
+        experiment.arms.iter().map(|arm| arm.server.clone()).chain(replicas).collect();
+    u32::try_from(all.len().max(1)).unwrap_or(u32::MAX)
 }
 
 /// As [`estimate`], for a run after others on the same home: data that one of them has made are there. `made` has the

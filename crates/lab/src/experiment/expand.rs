@@ -158,6 +158,7 @@ fn arm(file: &File, choice: &Choice, name: &str, plan: ArmPlan) -> Arm {
         options: file.axes.iter().zip(choice).map(option).collect(),
         volumes: plan.volumes,
         settings: plan.settings,
+        server: plan.server,
         topology: plan.topology,
         instance: plan.instance,
         load: plan.load,
@@ -213,8 +214,9 @@ fn known_arms<'a>(file: &'a File, names: &'a [String]) -> Vec<&'a str> {
 /// Two arms that would run the same are refused, unless that is what is asked.
 fn refuse_equal(arms: &[(Choice, Arm)]) -> Result<(), ExperimentError> {
     let same = |a: &Arm, b: &Arm| {
-        (&a.volumes, &a.settings, &a.topology, &a.instance, &a.load, &a.batch, &a.backup, &a.crash)
-            == (&b.volumes, &b.settings, &b.topology, &b.instance, &b.load, &b.batch, &b.backup, &b.crash)
+        (&a.volumes, &a.settings, &a.server) == (&b.volumes, &b.settings, &b.server)
+            && (&a.topology, &a.instance, &a.load, &a.batch, &a.backup, &a.crash)
+                == (&b.topology, &b.instance, &b.load, &b.batch, &b.backup, &b.crash)
     };
     for (at, (_, arm)) in arms.iter().enumerate() {
         if let Some((_, twin)) = arms[..at].iter().find(|(_, earlier)| same(earlier, arm)) {

@@ -4,7 +4,9 @@ use ebbtide_text::{closest, did_you_mean};
 
 use super::ExperimentError;
 use super::read::setting_text;
-use super::section::{OF_ALL, OF_ARMS, REPLICA, SHARED, SOURCE, canonical_key, setting_name, unknown_key};
+use super::section::{
+    OF_ALL, OF_ARMS, REPLICA, SERVER, SHARED, SOURCE, canonical_key, setting_name, unknown_key,
+};
 use super::tree::{Node, TomlTable, Value, WrittenAt};
 
 /// The keys of a file.
@@ -371,7 +373,9 @@ pub(super) fn normal(mut sections: TomlTable) -> Result<TomlTable, ExperimentErr
             for role in [SOURCE, REPLICA] {
                 let Some(mut own) = table.take(role) else { continue };
                 let sections = own.table_mut(role)?;
+                let server = sections.take(SERVER);
                 *sections = normal(std::mem::take(sections))?;
+                server.into_iter().for_each(|server| sections.insert(SERVER, server));
                 table.insert(role, own);
             }
         } else {

@@ -16,6 +16,7 @@ mod expand;
 mod file;
 mod model;
 mod named;
+mod programs;
 mod quick;
 mod read;
 mod section;
@@ -31,10 +32,8 @@ pub use ebbtide_workload::LoadKind;
 
 pub use arm_error::ArmError;
 pub use backup::{BackedUp, BackupMethod, BackupPlan};
-pub(crate) use check::trial_estimate;
-pub use check::{
-    DATA_SEED, PlannedArm, check, estimate, estimate_after, fit, fit_volumes, leave_out, prepare_key,
-};
+pub use check::{DATA_SEED, PlannedArm, check, estimate, estimate_after, fit, leave_out, prepare_key};
+pub(crate) use check::{check_on, fit_on, fit_volumes, trial_estimate};
 pub use crash::{Canary, CrashPlan, End, Fault, Moment};
 pub use documents::{DocumentRun, documents};
 pub use error::ExperimentError;
@@ -42,6 +41,7 @@ pub use model::{
     Arm, Batch, Comparison, DataPlan, Experiment, InstancePlan, LeftOut, LoadPlan, Role, TrialPlan,
     WarmupPlan,
 };
+pub(crate) use programs::{ArmPrograms, Programs};
 pub use shipped::{Shipped, shipped};
 pub use topology::{Replication, ServerRole, ServerSpec, Topology};
 
@@ -88,8 +88,22 @@ pub fn load(name_or_path: &str, overrides: &Overrides) -> Result<Experiment, Exp
     let path = Path::new(name_or_path);
     let text = read_file(name_or_path)?;
     let name = path.file_stem().map_or_else(|| name_or_path.into(), |stem| stem.to_string_lossy());
-    let experiment = parse(&name, name_or_path, &text, overrides)?;
+    let mut experiment = parse(&name, name_or_path, &text, overrides)?;
+    for arm in &mut experiment.arms {
+        for server in [&mut arm.server, &mut arm.topology.replica.server] {
+            *server = server.take().map(|server| program_of(path, server));
+        }
+    }
     Ok(Experiment { gain: experiment.gain.map(|gain| relative_to(path, gain)), ..experiment })
+}
+
+/// A server program that a file names: a path counts from the file's directory, and is found from everywhere then.
+fn program_of(file: &Path, server: String) -> String {
+    if !server.contains('/') {
+        return server;
+    }
+    let path = file.parent().unwrap_or(Path::new("")).join(server);
+    std::path::absolute(&path).unwrap_or(path).display().to_string()
 }
 
 /// A path in a file counts from the file's directory; the name of a shipped experiment stays.

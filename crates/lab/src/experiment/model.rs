@@ -135,6 +135,9 @@ pub struct Arm {
     pub volumes: BTreeMap<Role, String>,
     /// The settings of that server.
     pub settings: Settings,
+    /// The program of that server, as `--server` names it; none: the run's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
     /// The servers that follow it; none by default.
     #[serde(default, skip_serializing_if = "Topology::is_single")]
     pub topology: Topology,
@@ -184,10 +187,11 @@ impl Arm {
     /// A replica of this arm, as an arm with a single server; none where there are no replicas.
     #[must_use]
     pub fn replica(&self) -> Option<Self> {
-        let ServerSpec { volumes, settings } = self.topology.replica.clone();
+        let ServerSpec { volumes, settings, server } = self.topology.replica.clone();
         (!self.topology.is_single()).then(|| Self {
             volumes,
             settings,
+            server: server.or_else(|| self.server.clone()),
             topology: Topology::default(),
             ..self.clone()
         })

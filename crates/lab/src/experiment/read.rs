@@ -12,7 +12,7 @@ use ebbtide_workload::tpcc::{MAX_WAREHOUSES, TABLES};
 
 use super::backup::{BackedUp, BackupMethod, BackupPlan};
 use super::crash::{End, Fault, Moment};
-use super::section::{GAIN, OF_SERVERS, REPLICA, SOURCE, Section, unknown_key};
+use super::section::{GAIN, OF_SERVERS, REPLICA, SERVER, SOURCE, Section, unknown_key};
 use super::topology::{Replication, ServerRole, ServerSpec, Topology};
 use super::tree::{TomlTable, Value};
 use super::{
@@ -37,6 +37,7 @@ const DEFAULT_VOLUME: &str = "gp3:size=100GiB";
 pub(super) struct ArmPlan {
     pub(super) volumes: BTreeMap<Role, String>,
     pub(super) settings: Settings,
+    pub(super) server: Option<String>,
     pub(super) topology: Topology,
     pub(super) instance: InstancePlan,
     pub(super) load: LoadPlan,
@@ -100,10 +101,11 @@ fn warmup(root: &TomlTable) -> Result<WarmupPlan, ExperimentError> {
 
 pub(super) fn arm(root: &TomlTable, data: DataPlan) -> Result<ArmPlan, ExperimentError> {
     let measure_s = measure_s(root)?;
-    let ServerSpec { volumes, settings } = server(root, SOURCE)?;
+    let ServerSpec { volumes, settings, server } = server(root, SOURCE)?;
     Ok(ArmPlan {
         volumes,
         settings,
+        server,
         topology: topology(root)?,
         instance: instance(root)?,
         load: load(root, data)?,
@@ -147,13 +149,29 @@ fn topology(root: &TomlTable) -> Result<Topology, ExperimentError> {
 fn server(root: &TomlTable, role: &'static str) -> Result<ServerSpec, ExperimentError> {
     let own = root.get("topology").map(|node| node.table("topology")).transpose()?;
     let own = own.and_then(|topology| topology.get(role)).map(|node| node.table(role)).transpose()?;
-    let Some(own) = own else { return Ok(ServerSpec { volumes: volumes(root)?, settings: settings(root)? }) };
+    let spec = |root: &TomlTable, server| -> Result<ServerSpec, ExperimentError> {
+        Ok(ServerSpec { volumes: volumes(root)?, settings: settings(root)?, server })
+    };
+    let Some(own) = own else { return spec(root, None) };
     if let Some((section, node)) = own.iter().find(|(section, _)| !OF_SERVERS.contains(section)) {
         return Err(unknown_key(&node.place, section, &format!("[topology.{role}]"), &OF_SERVERS));
     }
     let mut root = root.clone();
     root.merge(own);
-    Ok(ServerSpec { volumes: volumes(&root)?, settings: settings(&root)? })
+    spec(&root, program(own, role)?)
+}
+
+/// The server program that a role names; none where it has none of its own.
+fn program(own: &TomlTable, role: &str) -> Result<Option<String>, ExperimentError> {
+    let Some(node) = own.get(SERVER) else { return Ok(None) };
+    match &node.value {
+        Value::Text(text) if text.trim() == DEFAULT => Ok(None),
+        Value::Text(text) if !text.trim().is_empty() => Ok(Some(text.trim().to_owned())),
+        _ => {
+            let expected = "it must be a fetched server, like \"mariadb-11.8\", a program or its directory";
+            Err(node.place.wrong(format!("topology.{role}.{SERVER} = {}: {expected}", node.value)))
+        }
+    }
 }
 
 /// The value that a key names; none where it is not there.
@@ -193,15 +211,16 @@ fn volumes(root: &TomlTable) -> Result<BTreeMap<Role, String>, ExperimentError> 
     Ok(volumes)
 }
 
-/// The value that represents the server's own default, so that a patch can take a setting back.
-const SERVER_DEFAULT: &str = "default";
+/// The value that represents the server's own default, so that a patch can take a setting back; and of a program, that
+/// there is none of its own.
+const DEFAULT: &str = "default";
 
 fn settings(root: &TomlTable) -> Result<Settings, ExperimentError> {
     let mut settings = Settings::new();
     let Some(node) = root.get("settings") else { return Ok(settings) };
     for (name, node) in node.table("settings")?.iter() {
         let text = setting_text(&node.value);
-        if text.as_deref() == Some(SERVER_DEFAULT) {
+        if text.as_deref() == Some(DEFAULT) {
             continue;
         }
         let text = text.ok_or_else(|| {

@@ -27,10 +27,14 @@ pub(super) const SECTIONS: [(&str, &[&str]); 10] = [
     ("crash", &["role", "replication", "cuts", "end", "fault", "moments", "keep", GAIN]),
 ];
 
-/// The tables of `[topology]` with what the servers of a role have otherwise, and the sections that they may have.
+/// The tables of `[topology]` with what the servers of a role have otherwise, and the keys and sections that they may
+/// have.
 pub(super) const SOURCE: &str = "source";
 pub(super) const REPLICA: &str = "replica";
-pub(super) const OF_SERVERS: [&str; 2] = ["settings", "volumes"];
+pub(super) const OF_SERVERS: [&str; 3] = [SERVER, "settings", "volumes"];
+
+/// The key of these tables that names a server program.
+pub(super) const SERVER: &str = "server";
 
 /// The key of `[crash]` that all arms share.
 pub(super) const GAIN: &str = "gain";

@@ -55,6 +55,11 @@ pub(super) fn change(
         [role, own, key] if section == "topology" => {
             Node { value: Value::Table(node.nested(own, key)), place }.nested(section, role)
         }
+        [role, key] if section == "topology" => {
+            let mut own = TomlTable::default();
+            own.insert(key, node);
+            Node { value: Value::Table(own), place }.nested(section, role)
+        }
         _ => node.nested(section, &key),
     };
     Ok(ArmChange { whom, patch: normal(patch)? })

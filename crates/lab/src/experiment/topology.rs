@@ -27,13 +27,16 @@ pub struct Topology {
     pub replica: ServerSpec,
 }
 
-/// The settings and volumes of a server.
+/// The settings, volumes and program of a server.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ServerSpec {
     /// The volumes, as volume specs.
     pub volumes: BTreeMap<Role, String>,
     /// The settings.
     pub settings: Settings,
+    /// The server program, as `--server` names it; none: of a source the run's, of a replica its source's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
 }
 
 impl Topology {

@@ -9,7 +9,7 @@ use ebbtide_text::without_zeros;
 
 use super::text;
 use crate::experiment::{Arm, Fault, LoadKind, LoadPlan};
-use crate::record::ServerFacts;
+use crate::record::{ProgramFacts, ServerFacts};
 
 /// More arms than this are listed one under the other, each by its differences from the first.
 const COLUMNS: usize = 4;
@@ -64,6 +64,15 @@ fn properties(server: &ServerFacts, arm: &Arm) -> Properties {
     let mut all = Properties::new();
     for (role, spec) in &arm.volumes {
         all.insert(format!("volume: {}", role.holds()), spec.clone());
+    }
+    let version = |programs: &BTreeMap<String, ProgramFacts>| {
+        programs.get(&arm.name).map_or(&server.version, |program| &program.version).clone()
+    };
+    if !server.sources.is_empty() {
+        all.insert("server: version".into(), version(&server.sources));
+    }
+    if !server.replicas.is_empty() && !arm.topology.is_single() {
+        all.insert("replicas: version".into(), version(&server.replicas));
     }
     let instance = &arm.instance;
     all.insert("machine: memory".into(), text::bytes(instance.memory_bytes as f64));

@@ -1,10 +1,12 @@
 //! How it was measured, and how to measure it again.
 
+use std::collections::BTreeMap;
+
 use ebbtide_report::{Block, Fold, Listing, Section};
 
 use super::{PageContext, agreed, costs, facts, settings, text};
 use crate::experiment::{Arm, Batch, DataPlan, Experiment, LoadKind, LoadPlan};
-use crate::record::{HostFacts, ServerFacts};
+use crate::record::{HostFacts, ProgramFacts, ServerFacts};
 use crate::summary::Noise;
 
 pub(super) fn section(page: &PageContext) -> Section {
@@ -178,7 +180,14 @@ pub fn calibration(host: &HostFacts) -> Vec<Block> {
     vec![Block::Text(text.into()), facts(pairs.collect())]
 }
 
-/// Server and machine; `started_ns` since 1970.
+/// Versions that arms have in place of the run's, with the names of the arms.
+fn others(programs: &BTreeMap<String, ProgramFacts>) -> String {
+    let of_arms = programs.iter().map(|(arm, program)| (arm.as_str(), program.version.clone()));
+    let each = |(version, arms): (String, Vec<&str>)| format!("{}: {version}", arms.join(", "));
+    agreed(of_arms).into_iter().map(each).collect::<Vec<_>>().join("; ")
+}
+
+/// Servers and machine; `started_ns` since 1970.
 #[must_use]
 pub fn machine(
     host: &HostFacts,
@@ -189,6 +198,8 @@ pub fn machine(
     vec![
         ("Server", server.version.clone()),
         ("Its program", server.path.clone()),
+        ("Other servers of the load", others(&server.sources)),
+        ("Other servers of replicas", others(&server.replicas)),
         ("Ebbtide", ebbtide.to_owned()),
         (
             "Machine",

@@ -166,6 +166,7 @@ pub fn run(shapes: &[Shape], repeats: u32, seconds: u32, seed: u64) -> LabRun {
             flavour: "mariadb".into(),
             version: "10.11.14-MariaDB (synthetic)".into(),
             options: shapes.iter().map(|shape| (shape.name.to_owned(), option_lines(shape))).collect(),
+            ..ServerFacts::default()
         },
         trials,
     }
@@ -182,6 +183,7 @@ fn experiment(shapes: &[Shape], repeats: u32, seconds: u32, seed: u64) -> Experi
         options: vec![("setup".into(), shape.name.into())],
         volumes: BTreeMap::from([(Role::Data, shape.volume.into())]),
         settings: settings(shape),
+        server: None,
         topology: Topology::default(),
         instance: InstancePlan { kind: Some("r5.large".into()), ..InstancePlan::default() },
         load: LoadPlan {

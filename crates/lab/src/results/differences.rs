@@ -1,12 +1,13 @@
 //! Whether two runs are the same one, and where they part.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::Value;
 
 use super::{Header, ResultsError};
 use crate::experiment::{Experiment, TrialPlan};
-use crate::record::{LabRun, ServerFacts};
+use crate::record::{LabRun, ProgramFacts, ServerFacts};
 
 /// At most so many differences are named; the rest is counted.
 const NAMED: usize = 8;
@@ -35,7 +36,7 @@ fn differences(before: &Header, now: &Header) -> Vec<String> {
     let facts = |run: &Header| {
         serde_json::json!({
             "program": run.ebbtide,
-            "server": { "flavour": run.server.flavour, "version": run.server.version },
+            "server": servers(&run.server, str::to_owned),
             "host": {
                 "cpus": run.host.cpus,
                 "cpu_model": run.host.cpu_model,
@@ -77,13 +78,25 @@ pub(super) fn other_experiment(before: &LabRun, now: &Experiment, server: &Serve
         })
     };
     compare("experiment", &measured(&before.experiment), &measured(now), &mut found);
-    let facts = |server: &ServerFacts| {
-        // What is before it is the program's path, in whatever way it was called.
-        let version = server.version.split_once("Ver ").map_or(&*server.version, |(_, version)| version);
-        serde_json::json!({ "server": { "flavour": server.flavour, "version": version.trim() } })
-    };
+    // What is before it is the program's path, in whatever way it was called.
+    let number = |text: &str| text.split_once("Ver ").map_or(text, |(_, version)| version).trim().to_owned();
+    let facts = |facts: &ServerFacts| serde_json::json!({ "server": servers(facts, number) });
     compare("", &facts(&before.server), &facts(server), &mut found);
     shortened(found)
+}
+
+/// What is compared of the servers of a run: products, and versions as `version` has them.
+fn servers(facts: &ServerFacts, version: impl Fn(&str) -> String) -> Value {
+    let one = |flavour: &str, text: &str| serde_json::json!({ "flavour": flavour, "version": version(text) });
+    let of_arms = |programs: &BTreeMap<String, ProgramFacts>| {
+        let of_arm =
+            |(arm, program): (&String, &ProgramFacts)| (arm.clone(), one(&program.flavour, &program.version));
+        Value::Object(programs.iter().map(of_arm).collect())
+    };
+    let mut all = one(&facts.flavour, &facts.version);
+    all["sources"] = of_arms(&facts.sources);
+    all["replicas"] = of_arms(&facts.replicas);
+    all
 }
 
 /// The first few differences, and how many there are besides.

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ebbtide_load::Cancel;
-use ebbtide_mysql::{Binary, Layout, ServerPlan};
+use ebbtide_mysql::{Layout, ServerPlan};
 use ebbtide_volume::Instance;
 use parking_lot::Mutex;
 
 use super::error::StepError;
 use super::volume::LabVolume;
-use crate::experiment::{Arm, PlannedArm, Role};
+use crate::experiment::{PlannedArm, Role};
 
 /// A server that has to bring its redo log to another size, on a volume without limits.
 const START: Duration = Duration::from_secs(120);
@@ -41,17 +41,17 @@ pub fn layout(volumes: &Volumes<'_>) -> Layout {
 #[must_use]
 pub fn server_plan(
     volumes: &Volumes<'_>,
-    arm: &Arm,
-    binary: &Binary,
+    planned: &PlannedArm,
     work_dir: PathBuf,
     cancel: &Cancel,
 ) -> ServerPlan {
+    let PlannedArm { arm, server, .. } = planned;
     ServerPlan {
         settings: arm.settings.clone(),
         memory_bytes: Some(arm.instance.memory_bytes),
         start_timeout: START,
         cancel: cancel.clone(),
-        ..ServerPlan::new(binary.clone(), layout(volumes), work_dir)
+        ..ServerPlan::new(server.clone(), layout(volumes), work_dir)
     }
 }
 

@@ -46,8 +46,10 @@ pub use event::{Event, Phase, Progress, Tick};
 pub use plan::{Plan, plan};
 pub use prepared::{Prepared, delete as delete_prepared, list as list_prepared};
 
-use crate::experiment::{self, Arm, ArmError, Experiment, ExperimentError, PlannedArm};
-use crate::record::{LabRun, Outcome, ServerFacts, Trial};
+use crate::experiment::{
+    self, Arm, ArmError, ArmPrograms, Experiment, ExperimentError, PlannedArm, Programs,
+};
+use crate::record::{LabRun, Outcome, ProgramFacts, ServerFacts, Trial};
 use crate::results::{Earlier, ResultsDatabase, ResultsError};
 use crate::summary;
 
@@ -147,9 +149,11 @@ pub fn refuse_others(
     earlier: &[Earlier],
 ) -> Result<(), ResultsError> {
     let mut experiment = experiment.clone();
-    experiment::fit(&mut experiment, server);
+    let programs = Programs::find(&experiment, server);
+    experiment::fit_on(&mut experiment, &programs);
     connections::admit(&mut experiment);
-    let server = program_facts(server);
+    let found = experiment.arms.iter().filter_map(|arm| Some((arm.name.as_str(), programs.of(arm).ok()?)));
+    let server = facts(server, found);
     earlier.iter().try_for_each(|one| one.refuse_other(&experiment, &server))
 }
 
@@ -160,22 +164,36 @@ pub fn unix_ns() -> u64 {
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// What is known of the server of a run: its program and its version, and the options of each arm.
+/// What is known of the servers of a run: programs and versions, and the options of each arm.
 #[must_use]
 pub fn server_facts(plan: &Plan) -> ServerFacts {
     let options = plan.arms().iter().map(|planned| (planned.arm.name.clone(), planned.options.clone()));
-    ServerFacts { options: options.collect(), ..program_facts(plan.server()) }
+    let programs = plan.arms().iter().map(|planned| {
+        let replica = planned.replica.as_deref().map(|replica| &replica.server);
+        (planned.arm.name.as_str(), ArmPrograms { source: &planned.server, replica })
+    });
+    ServerFacts { options: options.collect(), ..facts(plan.server(), programs) }
+}
+
+/// What is known of the run's server and of those of its arms, by the arms' names.
+fn facts<'p>(own: &Binary, arms: impl Iterator<Item = (&'p str, ArmPrograms<'p>)>) -> ServerFacts {
+    let mut facts = program_facts(own);
+    for (arm, ArmPrograms { source, replica }) in arms {
+        if source != own {
+            facts.sources.insert(arm.to_owned(), source.into());
+        }
+        if let Some(replica) = replica.filter(|replica| *replica != own) {
+            facts.replicas.insert(arm.to_owned(), replica.into());
+        }
+    }
+    facts
 }
 
 /// What is known of a server before it has options.
 #[must_use]
 pub fn program_facts(binary: &Binary) -> ServerFacts {
-    ServerFacts {
-        path: binary.path.display().to_string(),
-        flavour: format!("{:?}", binary.flavour).to_lowercase(),
-        version: binary.text.clone(),
-        options: BTreeMap::new(),
-    }
+    let ProgramFacts { path, flavour, version } = binary.into();
+    ServerFacts { path, flavour, version, ..ServerFacts::default() }
 }
 
 /// The trials of a run, and what all of them need.
@@ -205,13 +223,8 @@ impl Trials<'_> {
         if left.is_empty() {
             return Ok(store.run()?);
         }
-        let maker = Maker {
-            lab: self.lab,
-            experiment: self.experiment,
-            binary: self.plan.server(),
-            cancel: self.cancel,
-            events: self.events,
-        };
+        let maker =
+            Maker { lab: self.lab, experiment: self.experiment, cancel: self.cancel, events: self.events };
         let needs = prepared::needs(self.plan.arms());
         let snapshots = maker.provide(&needs).map_err(|error| state.counted(error))?;
         let plan_of = |slot: &Slot| experiment::trial_estimate(self.experiment.data, &self.arm(slot).arm);
@@ -250,9 +263,8 @@ impl Trials<'_> {
         TrialContext {
             lab: self.lab,
             experiment: self.experiment,
-            binary: self.plan.server(),
             planned,
-            snapshot: &snapshots[&planned.prepare_key],
+            snapshots,
             repeat: slot.repeat,
             cancel: self.cancel,
             events: self.events,

@@ -4,7 +4,7 @@ use ebbtide_catalog::Catalog;
 use ebbtide_mysql::Binary;
 
 use super::connections;
-use crate::experiment::{self, Arm, Experiment, ExperimentError, PlannedArm};
+use crate::experiment::{self, Arm, Experiment, ExperimentError, PlannedArm, Programs};
 
 /// What is run of an experiment on a server: [`plan`] makes it, and a run consumes it.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,10 +22,11 @@ pub struct Plan {
 /// # Errors
 /// As [`experiment::check()`].
 pub fn plan(mut experiment: Experiment, catalog: &Catalog, server: &Binary) -> Result<Plan, ExperimentError> {
-    let mut left_out = experiment::fit(&mut experiment, server);
-    left_out.extend(experiment::fit_volumes(&mut experiment, catalog, server));
+    let programs = Programs::find(&experiment, server);
+    let mut left_out = experiment::fit_on(&mut experiment, &programs);
+    left_out.extend(experiment::fit_volumes(&mut experiment, catalog, &programs));
     connections::admit(&mut experiment);
-    let arms = experiment::check(&experiment, catalog, server)?;
+    let arms = experiment::check_on(&experiment, catalog, &programs)?;
     Ok(Plan { rest: Experiment { arms: Vec::new(), ..experiment }, arms, server: server.clone(), left_out })
 }
 
@@ -36,7 +37,7 @@ impl Plan {
         &self.arms
     }
 
-    /// The server that is measured.
+    /// The server that is measured, but for servers of arms that name another ([`PlannedArm::server`]).
     #[must_use]
     pub const fn server(&self) -> &Binary {
         &self.server

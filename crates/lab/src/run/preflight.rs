@@ -56,9 +56,7 @@ pub fn check(
     requirements::memory(&experiment)?;
     let lab = Lab::open(requirements.home, cancel, events)?;
     requirements::space(&lab, plan.arms(), &prepared::needs(plan.arms()), requirements.room)?;
-    let server = plan.server().clone();
-    let refusals =
-        server_check::hold(ServerCheckContext { lab: &lab, binary: &server, cancel, events }, &experiment)?;
+    let refusals = server_check::hold(ServerCheckContext { lab: &lab, cancel, events }, &plan)?;
     plan.leave_out(|arm| refusals.get(&arm.name).cloned())?.iter().for_each(note);
     let counting: Vec<&PlannedArm> =
         plan.arms().iter().filter(|planned| (requirements.counts)(&planned.arm)).collect();

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use ebbtide_catalog::Resolved;
 use ebbtide_device::host::{FsType, HostError};
 use ebbtide_device::store::SnapshotInfo;
-use ebbtide_load::{Cancel, Loading};
+use ebbtide_load::{Cancel, DATABASE, Loading};
 use ebbtide_mysql::{Binary, Layout, Server, ServerPlan, Settings};
 use ebbtide_volume::{GIB, MIB};
 use ebbtide_workload::Description;
@@ -142,36 +142,33 @@ fn read(snapshots: Vec<SnapshotInfo>) -> Vec<Prepared> {
     snapshots.into_iter().filter(|info| !is_others(info)).map(Prepared::read).collect()
 }
 
-/// The data that some arms start from.
+/// The data that some servers of arms start from.
 #[derive(Debug, Clone)]
 pub struct Need<'a> {
-    key: &'a str,
-    /// An arm that starts from it: its settings and its file system make it.
-    arm: usize,
-    /// The smallest data volume among its arms.
+    /// One of these servers: its program, its settings and its file system make the data.
+    planned: &'a PlannedArm,
+    /// The smallest data volume among them.
     smallest: &'a Resolved,
-    data_bytes: u64,
 }
 
 impl Need<'_> {
     /// The size of the volume that the data are prepared on.
     fn size_bytes(&self) -> u64 {
-        let usual = USUAL_BYTES.max((self.data_bytes * 2).next_multiple_of(GIB));
+        let usual = USUAL_BYTES.max((self.planned.data_bytes * 2).next_multiple_of(GIB));
         usual.min(self.smallest.size_bytes())
+    }
+
+    fn key(&self) -> &str {
+        &self.planned.prepare_key
     }
 }
 
-/// What the arms start from, each once.
+/// What the arms and their replicas start from, each once.
 pub fn needs(arms: &[PlannedArm]) -> Vec<Need<'_>> {
     let mut needs: BTreeMap<&str, Need<'_>> = BTreeMap::new();
-    for (index, arm) in arms.iter().enumerate() {
-        let volume = &arm.volumes[&Role::Data];
-        let need = needs.entry(&arm.prepare_key).or_insert(Need {
-            key: &arm.prepare_key,
-            arm: index,
-            smallest: volume,
-            data_bytes: arm.data_bytes,
-        });
+    for planned in arms.iter().flat_map(PlannedArm::servers) {
+        let volume = &planned.volumes[&Role::Data];
+        let need = needs.entry(&planned.prepare_key).or_insert(Need { planned, smallest: volume });
         if volume.size_bytes() < need.smallest.size_bytes() {
             need.smallest = volume;
         }
@@ -182,7 +179,7 @@ pub fn needs(arms: &[PlannedArm]) -> Vec<Need<'_>> {
 /// The kept data that serve a need.
 fn find(lab: &Lab, need: &Need<'_>) -> Option<Prepared> {
     let fits = |kept: &Prepared| {
-        kept.damage.is_none() && kept.key == need.key && kept.size_bytes <= need.smallest.size_bytes()
+        kept.damage.is_none() && kept.key == need.key() && kept.size_bytes <= need.smallest.size_bytes()
     };
     all(lab).into_iter().find(fits)
 }
@@ -191,7 +188,8 @@ fn find(lab: &Lab, need: &Need<'_>) -> Option<Prepared> {
 pub fn missing_bytes(lab: &Lab, needs: &[Need<'_>]) -> u64 {
     let missing = needs.iter().filter(|need| find(lab, need).is_none());
     // The redo log of the load and the tables, which a merge of layers may hold twice for a moment.
-    missing.map(|need| need.data_bytes * 2 + load_redo_bytes(need.data_bytes)).sum()
+    let bytes = missing.map(|need| need.planned.data_bytes);
+    bytes.map(|bytes| bytes * 2 + load_redo_bytes(bytes)).sum()
 }
 
 /// Everything that making data takes.
@@ -201,8 +199,6 @@ pub struct Maker<'a> {
     pub lab: &'a Lab,
     /// What they are for.
     pub experiment: &'a Experiment,
-    /// The server that makes them.
-    pub binary: &'a Binary,
     /// Ends the making.
     pub cancel: &'a Cancel,
     /// Who hears of it.
@@ -222,16 +218,16 @@ impl Maker<'_> {
                     false => RunError::Prepare(Box::new(error)),
                 })?,
             };
-            snapshots.insert(need.key.to_owned(), name);
+            snapshots.insert(need.key().to_owned(), name);
         }
         Ok(snapshots)
     }
 
     fn make(&self, need: &Need<'_>) -> Result<String, StepError> {
         let began = Instant::now();
-        let arm = &self.experiment.arms[need.arm];
+        let PlannedArm { arm, server: binary, .. } = need.planned;
         let size = need.size_bytes();
-        let name = format!("prep-{:016x}", fnv1a(format!("{} {size}", need.key).as_bytes()));
+        let name = format!("prep-{:016x}", fnv1a(format!("{} {size}", need.key()).as_bytes()));
         self.delete_useless(&name)?;
         let fs = fs_type(&arm.instance.fs);
         let report = |text: &str| self.events.preparing(format!("making the data: {text}"));
@@ -245,12 +241,12 @@ impl Maker<'_> {
             cancel: self.cancel,
         };
         let volume = LabVolume::make(self.lab, request, &report)?;
-        let kept = made_with(&arm.settings, self.binary);
-        self.fill(need, &kept, volume.dir(), &report)?;
+        let kept = made_with(&arm.settings, binary);
+        self.fill(need.planned, &kept, volume.dir(), &report)?;
         let meta = PreparedMeta {
             version: VERSION,
-            key: need.key.to_owned(),
-            server: self.binary.text.clone(),
+            key: need.key().to_owned(),
+            server: binary.text.clone(),
             tables: self.experiment.data.tables,
             rows: self.experiment.data.rows,
             warehouses: self.experiment.data.warehouses,
@@ -274,27 +270,27 @@ impl Maker<'_> {
     /// Makes the server's own tables and ours.
     fn fill(
         &self,
-        need: &Need<'_>,
+        planned: &PlannedArm,
         kept: &Settings,
         dir: &Path,
         report: &(dyn Fn(&str) + Sync),
     ) -> Result<(), StepError> {
+        let PlannedArm { arm, server: binary, data_bytes, .. } = planned;
         let plan = ServerPlan {
             settings: kept.clone(),
             cancel: self.cancel.clone(),
-            ..ServerPlan::new(
-                self.binary.clone(),
-                Layout::single(dir.join("data")),
-                self.lab.work_dir("prepare"),
-            )
+            ..ServerPlan::new(binary.clone(), Layout::single(dir.join("data")), self.lab.work_dir("prepare"))
         };
         self.proceed()?;
         ebbtide_mysql::initialize(&plan, &report)?;
         self.proceed()?;
-        let loading = loading(kept, self.binary, need.data_bytes);
+        let loading = loading(kept, binary, *data_bytes);
         let server = Server::start(&ServerPlan { settings: loading, ..plan.clone() }, &report)?;
+        if let Some(collation) = &planned.collation {
+            let sql = format!("CREATE DATABASE {DATABASE} COLLATE {collation}");
+            server.session()?.execute(&sql).map_err(StepError::from)?;
+        }
         let data = self.experiment.data;
-        let arm = &self.experiment.arms[need.arm];
         let tables = arm.tables(data);
         self.load(&server, &tables)?;
         let server = self.answer(server, &arm.ageing(data), "ageing the tables")?;
@@ -302,7 +298,7 @@ impl Maker<'_> {
         server.stop(SHUTDOWN)?;
         self.proceed()?;
         // Once more as the arms will have it: redo log and doublewrite area of the usual kind.
-        let finishing = finishing(kept, self.binary, need.data_bytes);
+        let finishing = finishing(kept, binary, *data_bytes);
         let server = Server::start(&ServerPlan { settings: finishing, ..plan }, &report)?;
         let server = self.answer(server, &tables.analysis(), "analysing the tables")?;
         // The first start of a trial is to find no work left over.

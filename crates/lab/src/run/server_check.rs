@@ -1,8 +1,8 @@
-//! Whether the server runs as the arms ask, found out before data are made: it is started once in each of
+//! Whether the servers run as the arms ask, found out before data are made: each is started once in each of
 //! their ways, on a data directory without tables and a volume without limits.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,12 +11,13 @@ use ebbtide_load::Cancel;
 use ebbtide_mysql::{Binary, Layout, Server, ServerError, ServerPlan, Settings};
 use ebbtide_volume::{GIB, parse_size};
 
+use super::Plan;
 use super::error::{RunError, StepError};
 use super::event::EventSink;
 use super::home::Lab;
 use super::prepared::{fs_type, made_with};
 use super::volume::{LabVolume, VolumeOrigin, VolumeRequest, ideal};
-use crate::experiment::{self, Arm, Experiment, Role};
+use crate::experiment::{self, Arm, Experiment, PlannedArm, Role};
 
 /// The volume, and the work directory of the server on it.
 const NAME: &str = "rehearsal";
@@ -27,45 +28,44 @@ const ROOM: u64 = 4 * GIB;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ServerCheckContext<'a> {
     pub(crate) lab: &'a Lab,
-    pub(crate) binary: &'a Binary,
     pub(crate) cancel: &'a Cancel,
     pub(crate) events: EventSink<'a>,
 }
 
-/// Tries every arm of an experiment. Answers with why the server refuses the settings of arms that are to be left out, by
-/// their names.
+/// Tries every arm of a plan. Answers with why a server refuses the settings of arms that are to be left out, by their
+/// names.
 ///
 /// # Errors
 /// [`RunError::Unfit`] for the first arm that cannot be left out ([`experiment::leave_out`]).
 pub(crate) fn hold(
     context: ServerCheckContext<'_>,
-    experiment: &Experiment,
+    plan: &Plan,
 ) -> Result<BTreeMap<String, String>, RunError> {
-    context.events.preparing(format!("trying {} with what the arms ask for", context.binary.name()));
+    let servers: Vec<&PlannedArm> = plan.arms().iter().flat_map(PlannedArm::servers).collect();
+    let names: BTreeSet<String> = servers.iter().map(|planned| planned.server.name()).collect();
+    let names = names.into_iter().collect::<Vec<_>>().join(", ");
+    context.events.preparing(format!("trying {names} with what the arms ask for"));
     let ended = || context.cancel.is_cancelled();
-    let servers = with_replicas(experiment);
-    let refusals = Rehearsal::new(context, &servers)
+    let refusals = Rehearsal::new(context, plan)
         .map_err(|error| RunError::Untried(Box::new(error)))
         .and_then(|rehearsal| rehearsal.refusals(&servers));
     // What fails when the run was ended fails because of that.
     if ended() {
         return Err(RunError::Cancelled { done: 0, of: 0 });
     }
-    left_out(experiment, refusals?, context.binary)
+    left_out(&plan.experiment(), refusals?)
 }
 
 /// Servers that were refused for their settings, and the arms that ask for them.
 struct Refused {
     arms: Vec<String>,
+    /// Name and version of the server.
+    server: String,
     error: StepError,
 }
 
 /// Why arms are to be left out, by their names.
-fn left_out(
-    experiment: &Experiment,
-    refusals: Vec<Refused>,
-    binary: &Binary,
-) -> Result<BTreeMap<String, String>, RunError> {
+fn left_out(experiment: &Experiment, refusals: Vec<Refused>) -> Result<BTreeMap<String, String>, RunError> {
     let of_arms = |refused: &Refused| {
         let why = refused.error.chain();
         refused.arms.iter().map(|arm| (arm.clone(), why.clone())).collect::<Vec<_>>()
@@ -73,13 +73,13 @@ fn left_out(
     let whys: BTreeMap<String, String> = refusals.iter().flat_map(of_arms).collect();
     let mut left = experiment.clone();
     experiment::leave_out(&mut left, |arm| whys.get(&arm.name).cloned());
-    for Refused { mut arms, error } in refusals {
+    for Refused { mut arms, server, error } in refusals {
         arms.retain(|name| left.arms.iter().any(|arm| arm.name == *name));
         if let Some(first) = arms.first() {
             return Err(RunError::Unfit {
                 arm: first.clone(),
                 others: arms.len() - 1,
-                server: binary.name(),
+                server,
                 error: Box::new(error),
                 by_settings: true,
             });
@@ -88,26 +88,22 @@ fn left_out(
     Ok(whys)
 }
 
-/// An experiment with the replicas of its arms as arms of their own, each after its source and by the same name.
-fn with_replicas(experiment: &Experiment) -> Experiment {
-    let arms = experiment.arms.iter().flat_map(|arm| std::iter::once(arm.clone()).chain(arm.replica()));
-    Experiment { arms: arms.collect(), ..experiment.clone() }
-}
-
 /// Arms whose servers are started alike.
 struct Alike<'a> {
-    way: (&'a Settings, Vec<Role>, u64),
-    arms: Vec<&'a Arm>,
+    way: (&'a Binary, &'a Settings, Vec<Role>, u64),
+    servers: Vec<&'a PlannedArm>,
 }
 
-/// The arms of an experiment by how their servers are started, in the order of the first of each.
-fn alike(experiment: &Experiment) -> Vec<Alike<'_>> {
-    let mut all: Vec<Alike<'_>> = Vec::new();
-    for arm in &experiment.arms {
-        let way = (&arm.settings, arm.volumes.keys().copied().collect(), arm.instance.memory_bytes);
+/// Servers by how they are started, in the order of the first of each. A replica has the name of its source's arm.
+fn alike<'a>(servers: &[&'a PlannedArm]) -> Vec<Alike<'a>> {
+    let mut all: Vec<Alike<'a>> = Vec::new();
+    for &planned in servers {
+        let PlannedArm { arm, server, .. } = planned;
+        let roles = arm.volumes.keys().copied().collect();
+        let way = (server, &arm.settings, roles, arm.instance.memory_bytes);
         match all.iter_mut().find(|alike| alike.way == way) {
-            Some(alike) => alike.arms.push(arm),
-            None => all.push(Alike { way, arms: vec![arm] }),
+            Some(alike) => alike.servers.push(planned),
+            None => all.push(Alike { way, servers: vec![planned] }),
         }
     }
     all
@@ -121,17 +117,17 @@ struct Rehearsal<'a> {
 }
 
 impl<'a> Rehearsal<'a> {
-    fn new(context: ServerCheckContext<'a>, experiment: &Experiment) -> Result<Self, StepError> {
-        let redo =
-            experiment.arms.iter().filter_map(|arm| parse_size(arm.settings.get("redo_capacity")?).ok());
+    fn new(context: ServerCheckContext<'a>, plan: &Plan) -> Result<Self, StepError> {
+        let arms = || plan.arms().iter().flat_map(PlannedArm::servers).map(|planned| &planned.arm);
+        let redo = arms().filter_map(|arm| parse_size(arm.settings.get("redo_capacity")?).ok());
         let size = ROOM + redo.max().unwrap_or(0).saturating_mul(2).next_multiple_of(GIB);
         let request = VolumeRequest {
             name: NAME.into(),
             origin: VolumeOrigin::Blank,
             unlimited: ideal(size, context.lab.host.now()),
-            fs: fs_type(&experiment.arms[0].instance.fs),
+            fs: fs_type(&plan.arms()[0].arm.instance.fs),
             rotational: false,
-            seed: experiment.seed,
+            seed: plan.experiment().seed,
             cancel: context.cancel,
         };
         let volume = LabVolume::make(context.lab, request, &|_| ())?;
@@ -142,49 +138,48 @@ impl<'a> Rehearsal<'a> {
     ///
     /// # Errors
     /// [`RunError::Unfit`] for the first that does not start for another reason.
-    fn refusals(&self, experiment: &Experiment) -> Result<Vec<Refused>, RunError> {
+    fn refusals(&self, servers: &[&PlannedArm]) -> Result<Vec<Refused>, RunError> {
         let mut refusals = Vec::new();
-        for alike in alike(experiment) {
-            let Err(error) = self.start(alike.arms[0]) else { continue };
-            if !self.is_of_settings(&error, alike.arms[0].instance.memory_bytes) {
+        for Alike { servers, .. } in alike(servers) {
+            let first = servers[0];
+            let Err(error) = self.start(first) else { continue };
+            let server = first.server.name();
+            if !self.is_of_settings(&error, first) {
                 return Err(RunError::Unfit {
-                    arm: alike.arms[0].name.clone(),
-                    others: alike.arms.len() - 1,
-                    server: self.context.binary.name(),
+                    arm: first.arm.name.clone(),
+                    others: servers.len() - 1,
+                    server,
                     error: Box::new(error),
                     by_settings: false,
                 });
             }
-            let mut arms: Vec<String> = alike.arms.iter().map(|arm| arm.name.clone()).collect();
+            let mut arms: Vec<String> = servers.iter().map(|planned| planned.arm.name.clone()).collect();
             // A replica has the name of its source.
             arms.dedup();
-            refusals.push(Refused { arms, error });
+            refusals.push(Refused { arms, server, error });
         }
         Ok(refusals)
     }
 
     /// Whether an arm's settings, or where it puts its files, are why its server did not start. Where its
     /// words do not report it, one without them shows it.
-    fn is_of_settings(&self, error: &StepError, memory_bytes: u64) -> bool {
+    fn is_of_settings(&self, error: &StepError, planned: &PlannedArm) -> bool {
         match error {
             StepError::Server(ServerError::DidNotStart { .. }) => {
-                self.start_with(&Settings::new(), &[], memory_bytes).is_ok()
+                let bare = Arm { settings: Settings::new(), volumes: BTreeMap::new(), ..planned.arm.clone() };
+                self.start(&PlannedArm { arm: bare, ..planned.clone() }).is_ok()
             }
             StepError::Server(error) => !error.is_environment(),
             _ => false,
         }
     }
 
-    fn start(&self, arm: &Arm) -> Result<(), StepError> {
-        let roles: Vec<Role> = arm.volumes.keys().copied().filter(|role| *role != Role::Data).collect();
-        self.start_with(&arm.settings, &roles, arm.instance.memory_bytes)
-    }
-
     /// Starts the server and ends it again; all that it made is removed.
-    fn start_with(&self, settings: &Settings, roles: &[Role], memory_bytes: u64) -> Result<(), StepError> {
-        let fresh = self.fresh(&made_with(settings, self.context.binary))?;
+    fn start(&self, planned: &PlannedArm) -> Result<(), StepError> {
+        let PlannedArm { arm, server: binary, .. } = planned;
+        let fresh = self.fresh(&made_with(&arm.settings, binary), binary)?;
         let at = |role: Role| self.volume.dir().join(role.key());
-        let own = |role: Role| roles.contains(&role).then(|| at(role));
+        let own = |role: Role| arm.volumes.contains_key(&role).then(|| at(role));
         let data = at(Role::Data);
         tool("cp", ["-a".as_ref(), "--reflink=auto".as_ref(), fresh.as_os_str(), data.as_os_str()])?;
         let layout = Layout {
@@ -196,9 +191,9 @@ impl<'a> Rehearsal<'a> {
             ..Layout::single(data)
         };
         let plan = ServerPlan {
-            settings: settings.clone(),
-            memory_bytes: Some(memory_bytes),
-            ..self.plan(layout.clone())
+            settings: arm.settings.clone(),
+            memory_bytes: Some(arm.instance.memory_bytes),
+            ..self.plan(layout.clone(), binary)
         };
         let started = Server::start(&plan, &|_| ()).and_then(Server::kill);
         let made = layout.dirs().map(Path::as_os_str);
@@ -206,23 +201,23 @@ impl<'a> Rehearsal<'a> {
         Ok(started?)
     }
 
-    /// A data directory without tables; made once for each set of settings that it keeps.
-    fn fresh(&self, kept: &Settings) -> Result<PathBuf, StepError> {
-        let key = kept.init_key(self.context.binary);
+    /// A data directory without tables; made once for each server and set of settings that it keeps.
+    fn fresh(&self, kept: &Settings, binary: &Binary) -> Result<PathBuf, StepError> {
+        let key = kept.init_key(binary);
         if let Some(known) = self.fresh.borrow().get(&key) {
             return Ok(known.clone());
         }
         let dir = self.volume.dir().join(format!("fresh-{}", self.fresh.borrow().len()));
-        let plan = ServerPlan { settings: kept.clone(), ..self.plan(Layout::single(dir.clone())) };
+        let plan = ServerPlan { settings: kept.clone(), ..self.plan(Layout::single(dir.clone()), binary) };
         ebbtide_mysql::initialize(&plan, &|_| ())?;
         self.fresh.borrow_mut().insert(key, dir.clone());
         Ok(dir)
     }
 
-    fn plan(&self, layout: Layout) -> ServerPlan {
+    fn plan(&self, layout: Layout, binary: &Binary) -> ServerPlan {
         let work_dir = self.context.lab.work_dir(NAME);
         let cancel = self.context.cancel.clone();
-        ServerPlan { cancel, ..ServerPlan::new(self.context.binary.clone(), layout, work_dir) }
+        ServerPlan { cancel, ..ServerPlan::new(binary.clone(), layout, work_dir) }
     }
 }
 
@@ -239,8 +234,25 @@ fn tool<'a>(name: &str, arguments: impl IntoIterator<Item = &'a OsStr>) -> Resul
 
 #[cfg(test)]
 mod tests {
+    use ebbtide_catalog::Catalog;
+    use ebbtide_mysql::{Flavour, Version};
+
     use super::*;
     use crate::experiment::{self, Overrides};
+
+    /// What is planned of an experiment on MariaDB 10.11, by how its servers are started: the names of the arms.
+    fn ways(text: &str) -> Vec<Vec<String>> {
+        let experiment = experiment::parse("t", "t.toml", text, &Overrides::default()).unwrap();
+        let version = Version { major: 10, minor: 11, patch: 14 };
+        let text = "Ver 10.11.14-MariaDB".to_owned();
+        let server = Binary { path: "/usr/sbin/mariadbd".into(), flavour: Flavour::MariaDb, version, text };
+        let arms = experiment::check(&experiment, &Catalog::builtin(), &server).unwrap();
+        let servers: Vec<&PlannedArm> = arms.iter().flat_map(PlannedArm::servers).collect();
+        let names = |alike: &Alike<'_>| {
+            alike.servers.iter().map(|planned| planned.arm.name.clone()).collect::<Vec<_>>()
+        };
+        alike(&servers).iter().map(names).collect()
+    }
 
     #[test]
     fn arms_that_differ_in_load_or_limits_alone_are_tried_once() {
@@ -249,27 +261,14 @@ mod tests {
                     [axes.how.plain.load]\nworkload = \"read_only\"\n\
                     [axes.how.large.settings]\nbuffer_pool_size = \"256MiB\"\n\
                     [axes.how.apart.volumes]\nredo = \"gp3:size=10GiB\"\n";
-        let experiment = experiment::parse("t", "t.toml", text, &Overrides::default()).unwrap();
-        let ways: Vec<Vec<&str>> = alike(&experiment)
-            .iter()
-            .map(|alike| alike.arms.iter().map(|arm| arm.name.as_str()).collect())
-            .collect();
         let both = |how: &str| vec![format!("gp2 / {how}"), format!("gp3 / {how}")];
-        assert_eq!(ways, [both("plain"), both("large"), both("apart")]);
+        assert_eq!(ways(text), [both("plain"), both("large"), both("apart")]);
     }
 
     #[test]
     fn a_replica_with_settings_of_its_own_is_tried_under_the_name_of_its_arm() {
         let text = "[settings]\nlog_bin = true\n[topology]\nreplicas = 2\n[topology.replica.settings]\nlog_bin = false\n\
                     [arms.a]\n";
-        let experiment = experiment::parse("t", "t.toml", text, &Overrides::default()).unwrap();
-        let servers = with_replicas(&experiment);
-        let ways: Vec<(&str, Option<&str>)> = alike(&servers)
-            .iter()
-            .map(|alike| (alike.arms[0].name.as_str(), alike.arms[0].settings.get("log_bin")))
-            .collect();
-        assert_eq!(ways.len(), 2);
-        assert!(ways.iter().all(|(name, _)| *name == "a"), "{ways:?}");
-        assert_ne!(ways[0].1, ways[1].1);
+        assert_eq!(ways(text), [["a"], ["a"]]);
     }
 }

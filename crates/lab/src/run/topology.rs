@@ -27,6 +27,8 @@ const CHEAP: [(&str, &str); 5] = [
     ("redo_capacity", "256MiB"),
 ];
 
+const GTID_MODE: &str = "raw.gtid_mode";
+
 /// How replicas remember how far they have come, as servers call it.
 const fn position(by: Replication) -> Position {
     match by {
@@ -70,6 +72,17 @@ pub fn as_replica(plan: ServerPlan, number: u32, by: Replication) -> ServerPlan 
     ServerPlan { part: Some(replica_part(number, by)), ..plan }
 }
 
+/// A server of MySQL in a topology of several versions by position: it numbers no transactions (`gtid_mode = OFF`), unless
+/// its settings say otherwise. By default 9.7 does and 8.0 does not, and a replica refuses a source that differs from it
+/// (error 1593).
+#[must_use]
+pub fn without_gtids(mut plan: ServerPlan) -> ServerPlan {
+    if !plan.binary.is_mariadb() && plan.settings.get(GTID_MODE).is_none() {
+        plan.settings.set(GTID_MODE, "OFF").expect("a raw setting is anything");
+    }
+    plan
+}
+
 /// Has servers follow a source from here on, and waits until they do. Both sides must have the same data.
 ///
 /// # Errors
@@ -105,7 +118,23 @@ pub fn check(replicas: &[Server]) -> Result<(), StepError> {
 
 #[cfg(test)]
 mod tests {
+    use ebbtide_mysql::{Binary, Flavour, Layout, Version};
+
     use super::*;
+
+    #[test]
+    fn of_several_versions_by_position_mysql_alone_is_told_to_number_no_transactions() {
+        let gtid_mode = |flavour, own: Option<&str>| {
+            let version = Version { major: 9, minor: 7, patch: 4 };
+            let binary = Binary { path: "/x/server".into(), flavour, version, text: String::new() };
+            let mut plan = ServerPlan::new(binary, Layout::single("/x/data"), "/x/work");
+            own.into_iter().for_each(|own| plan.settings.set(GTID_MODE, own).unwrap());
+            without_gtids(plan).settings.get(GTID_MODE).map(str::to_owned)
+        };
+        assert_eq!(gtid_mode(Flavour::MySql, None).as_deref(), Some("OFF"));
+        assert_eq!(gtid_mode(Flavour::MySql, Some("ON_PERMISSIVE")).as_deref(), Some("ON_PERMISSIVE"));
+        assert_eq!(gtid_mode(Flavour::MariaDb, None), None);
+    }
 
     #[test]
     fn no_two_servers_of_a_topology_have_the_same_number() {

@@ -21,6 +21,7 @@ pub fn experiment(names: &[&str]) -> Experiment {
         options: vec![("volume".to_owned(), (*name).to_owned())],
         volumes: BTreeMap::from([(Role::Data, format!("gp2:size={}GiB", 100 + index))]),
         settings: Settings::default(),
+        server: None,
         topology: Topology::default(),
         instance: InstancePlan::default(),
         load: LoadPlan {

@@ -1,6 +1,6 @@
 //! What a file becomes.
 
-use ebbtide_lab::experiment::{Experiment, LoadKind, Overrides, Role};
+use ebbtide_lab::experiment::{Arm, Experiment, LoadKind, Overrides, Role};
 use ebbtide_load::{Arrival, Distribution, WORKLOADS, Workload};
 
 use crate::support::{check, mariadb, names, read, read_with, refused, servers};
@@ -163,26 +163,36 @@ fn the_manuals_replicas_run_on_every_server() {
 }
 
 #[test]
-fn the_manuals_axes_have_the_arms_that_it_lists() {
+fn the_manuals_versions_are_those_of_their_roles() {
     let experiment = read(&manual()[2]).unwrap();
+    assert_eq!(names(&experiment), ["same", "newer"]);
+    let replica = |arm: &Arm| arm.replica()?.server;
+    let replicas: Vec<String> = experiment.arms.iter().filter_map(replica).collect();
+    assert!(experiment.arms.iter().all(|arm| arm.server.as_deref() == Some("mysql-8.0")));
+    assert_eq!(replicas, ["mysql-8.0", "mysql-9.7"]);
+}
+
+#[test]
+fn the_manuals_axes_have_the_arms_that_it_lists() {
+    let experiment = read(&manual()[3]).unwrap();
     assert_eq!(names(&experiment), ["gp2 / writes", "gp2 / reads", "gp3 / writes", "gp3 / reads"]);
 }
 
 #[test]
 fn the_manuals_backups_and_claims_are_read() {
-    let experiment = read(&manual()[4]).unwrap();
+    let experiment = read(&manual()[5]).unwrap();
     assert_eq!(names(&experiment), ["none", "copy", "snapshot"]);
     assert_eq!(experiment.arms.iter().filter(|arm| arm.backup.is_some()).count(), 2);
     for server in servers() {
         check(&experiment, &server).unwrap_or_else(|error| panic!("{}: {error}", server.version));
     }
-    let [claim] = &read(&manual()[5]).unwrap().claims[..] else { panic!("one claim") };
+    let [claim] = &read(&manual()[6]).unwrap().claims[..] else { panic!("one claim") };
     assert_eq!((claim.id.as_str(), claim.place.as_str()), ("tuned", "tables 3 and 4"));
 }
 
 #[test]
 fn the_manuals_tpcc_runs_on_every_server() {
-    let experiment = read(&manual()[3]).unwrap();
+    let experiment = read(&manual()[4]).unwrap();
     assert_eq!((names(&experiment), experiment.data.warehouses), (vec!["gp3", "io2"], Some(10)));
     for server in servers() {
         check(&experiment, &server).unwrap_or_else(|error| panic!("{}: {error}", server.version));

@@ -4,6 +4,7 @@ mod arms;
 mod backup;
 mod claims;
 mod overrides;
+mod programs;
 mod properties;
 mod refusals;
 mod shipped;

@@ -39,6 +39,9 @@ fn source_and_replica_have_what_all_servers_have_and_what_their_role_has() {
         assert_eq!(replica.volumes.len(), 1);
         assert!(replica.arm.topology.is_single());
     }
+    let other = read(&PAIR.replace("log_bin = false", "log_bin = false\npage_size = \"4KiB\"")).unwrap();
+    let planned = check(&other, &mariadb()).unwrap().remove(0);
+    assert_ne!(planned.replica.unwrap().prepare_key, planned.prepare_key, "its data are made otherwise");
     let kept = serde_json::to_string(&experiment).unwrap();
     let again: ebbtide_lab::experiment::Experiment = serde_json::from_str(&kept).unwrap();
     assert_eq!(again, experiment);
@@ -71,7 +74,7 @@ fn what_cannot_be_a_topology_is_refused_with_what_to_do() {
     );
     assert_eq!(
         refused("[topology.replica.load]\nconnections = 3\n"),
-        "mine.toml line 1: unknown key 'load' in [topology.replica]; the keys are settings, volumes"
+        "mine.toml line 1: unknown key 'load' in [topology.replica]; the keys are server, settings, volumes"
     );
     assert!(check_refused("[topology]\nreplicas = 1\n").contains("set log_bin = true"));
     let logs = "[settings]\nlog_bin = true\n[topology]\nreplicas = 1\n";

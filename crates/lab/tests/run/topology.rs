@@ -12,7 +12,9 @@ use ebbtide_mysql::Binary;
 use crate::support::{Bench, TWO_ARMS, left_of, mounts, needs, options, parse, server};
 
 /// Measures a source with one replica, by position and by GTID. A MySQL 9.7 that feeds a replica needs more than 512 MiB.
-fn is_measured(bench: &Bench, server: &Binary) {
+/// `replica` names the program of the replica where that is another one.
+fn is_measured(bench: &Bench, server: &Binary, replica: Option<&str>) {
+    let named = replica.map(|name| format!("[topology.replica]\nserver = \"{name}\"\n")).unwrap_or_default();
     // The plugin is not in every archive of MySQL.
     let semi_sync = match server.is_mariadb() || server.version.major >= 9 {
         true => {
@@ -23,8 +25,8 @@ fn is_measured(bench: &Bench, server: &Binary) {
     };
     let from = TWO_ARMS.find("[arms.one.settings]").unwrap();
     let text = format!(
-        "{}[settings]\nlog_bin = true\nbuffer_pool_size = \"64MiB\"\n[topology]\nreplicas = 1\n\
-         [topology.replica.settings]\nlog_bin = false\n[topology.replica.volumes]\ndata = \"gp3:size=3GiB\"\n\
+        "{}[settings]\nlog_bin = true\nbinlog_format = \"ROW\"\nbuffer_pool_size = \"64MiB\"\n[topology]\nreplicas = 1\n\
+         {named}[topology.replica.settings]\nlog_bin = false\n[topology.replica.volumes]\ndata = \"gp3:size=3GiB\"\n\
          [arms.position.topology]\nby = \"position\"\n[arms.gtid.topology]\nby = \"gtid\"\npromote = true\n{semi_sync}",
         TWO_ARMS[..from].replace("memory = \"512MiB\"", "memory = \"1GiB\"")
     );
@@ -33,6 +35,10 @@ fn is_measured(bench: &Bench, server: &Binary) {
     let run = run::run(plan, options(&bench.home(), &bench.out(), false), &Cancel::default(), &mut on_event)
         .unwrap();
     assert_eq!(run.trials.len(), 2);
+    let program = replica.map(|name| Binary::detect(Some(Path::new(name))).unwrap().text);
+    for arm in ["position", "gtid"] {
+        assert_eq!(run.server.replicas.get(arm).map(|facts| &facts.version), program.as_ref());
+    }
     for trial in &run.trials {
         assert!(!matches!(trial.outcome, Outcome::Failed { .. }), "{}: {:?}", trial.arm, trial.outcome);
         assert!(trial.load.as_ref().unwrap().tps() > 1.0, "{}", trial.arm);
@@ -101,14 +107,42 @@ fn a_replica_that_breaks_under_the_load_fails_its_trial_at_once_with_its_own_err
     assert_eq!(left_of(&home), Vec::<String>::new());
 }
 
+fn find(name: Option<&str>) -> Option<Binary> {
+    let found = Binary::detect(name.map(Path::new));
+    found
+        .inspect_err(|error| {
+            let name = name.unwrap_or("of the system");
+            println!("SKIPPED: the server {name}, which `./dev servers` fetches ({error})");
+        })
+        .ok()
+}
+
 fn on(name: Option<&str>) {
-    match Binary::detect(name.map(Path::new)) {
-        Ok(server) => is_measured(&Bench::new(), &server),
-        Err(error) => println!(
-            "SKIPPED: the server {}, which `./dev servers` fetches ({error})",
-            name.unwrap_or("of the system")
-        ),
+    if let Some(server) = find(name) {
+        is_measured(&Bench::new(), &server, None);
     }
+}
+
+/// A source of one version with a replica of a newer one.
+fn upgraded(source: Option<&str>, replica: &str) {
+    let (Some(source), Some(newer)) = (find(source), find(Some(replica))) else { return };
+    if source.is_mariadb() != newer.is_mariadb() || newer.version <= source.version {
+        println!("SKIPPED: a source older than {}; it is {}", newer.name(), source.name());
+        return;
+    }
+    is_measured(&Bench::new(), &source, Some(replica));
+}
+
+#[test]
+fn a_replica_of_mariadb_11_8_follows_an_older_source() {
+    needs!();
+    upgraded(None, "mariadb-11.8");
+}
+
+#[test]
+fn a_replica_of_mysql_9_7_follows_a_source_of_mysql_8_0() {
+    needs!();
+    upgraded(Some("mysql-8.0"), "mysql-9.7");
 }
 
 #[test]

@@ -70,7 +70,8 @@ pub struct LagReader {
     /// What MySQL calls the source in its sets of transactions; empty on MariaDB.
     uuid: String,
     source: Session,
-    replicas: Vec<Session>,
+    /// Each with the words of its own version.
+    replicas: Vec<(Words, Session)>,
 }
 
 impl LagReader {
@@ -85,7 +86,8 @@ impl LagReader {
             Words::MariaDb => String::new(),
             Words::MySql(_) => session.value("SELECT @@GLOBAL.server_uuid")?.unwrap_or_default(),
         };
-        let replicas = replicas.iter().map(Server::session).collect::<Result<_, _>>()?;
+        let open = |replica: &Server| replica.session().map(|session| (Words::of(&session), session));
+        let replicas = replicas.iter().map(open).collect::<Result<_, _>>()?;
         Ok(Self { words, uuid, source: session, replicas })
     }
 
@@ -98,16 +100,16 @@ impl LagReader {
         let logged = self.source.value(self.words.logged())?;
         let logged = logged.and_then(|text| self.words.transactions(&text, &self.uuid));
         let mut farthest: Option<Lag> = None;
-        for replica in &mut self.replicas {
+        for (words, replica) in &mut self.replicas {
             let Some(at_us) = heartbeat(replica)? else { return Ok(None) };
             let age = Duration::from_micros(now_us().saturating_sub(at_us));
-            let applied = replica.value(self.words.applied())?;
-            let applied = applied.and_then(|text| self.words.transactions(&text, &self.uuid));
-            let status = replica.named_row(self.words.show_status())?.unwrap_or_default();
+            let applied = replica.value(words.applied())?;
+            let applied = applied.and_then(|text| words.transactions(&text, &self.uuid));
+            let status = replica.named_row(words.show_status())?.unwrap_or_default();
             let lag = Lag {
                 age,
                 transactions: logged.map(|logged| logged.saturating_sub(applied.unwrap_or(0))),
-                behind_s: status.get(self.words.behind()).and_then(|text| text.parse().ok()),
+                behind_s: status.get(words.behind()).and_then(|text| text.parse().ok()),
             };
             if farthest.is_none_or(|other| lag.age > other.age) {
                 farthest = Some(lag);

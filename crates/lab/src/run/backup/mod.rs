@@ -19,7 +19,7 @@ use ebbtide_volume::Stats;
 use super::batch::Beat;
 use super::error::StepError;
 use super::home::{Lab, SNAPSHOT_PREFIX};
-use crate::experiment::{BackupMethod, BackupPlan, Experiment, Role};
+use crate::experiment::{BackedUp, BackupMethod, BackupPlan, Experiment, Programs, Role};
 use crate::record::{BackupUse, BackupVolume, Restored};
 use crate::run::arm_server::Volumes;
 
@@ -104,9 +104,15 @@ pub(super) fn check_tools(plan: &BackupPlan, binary: &Binary) -> Result<(), Back
 
 /// The backup tools that an experiment lacks on this machine, each with the arms that fail without it.
 pub(super) fn missing_tools(experiment: &Experiment, binary: &Binary) -> Vec<String> {
+    let programs = Programs::find(experiment, binary);
     let mut arms: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for arm in &experiment.arms {
         let Some(plan) = &arm.backup else { continue };
+        let Ok(of_arm) = programs.of(arm) else { continue };
+        let binary = match plan.of {
+            BackedUp::Source => of_arm.source,
+            BackedUp::Replica => of_arm.replica.unwrap_or(of_arm.source),
+        };
         if let Err(error) = check_tools(plan, binary) {
             arms.entry(error.to_string()).or_default().push(&arm.name);
         }

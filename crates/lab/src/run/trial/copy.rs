@@ -47,7 +47,7 @@ impl<'a> TrialLoad<'a> {
         let subject = Subject {
             plan,
             lab: context.lab,
-            binary: context.binary,
+            binary: &context.backed_up(plan.of).server,
             server: Source::of(of),
             volumes,
             beats: !self.replicas.is_empty(),
@@ -72,16 +72,16 @@ impl<'a> TrialLoad<'a> {
         context.proceed()?;
         context.phase(Phase::Restoring);
         let plan = context.planned.arm.backup.expect("it was made as the arm has it");
-        let replica = context.planned.replica.as_deref().filter(|_| plan.of == BackedUp::Replica);
-        let server = match replica {
-            None => self.mounted.plan(context),
-            Some(_) => self.mounted.replica_plans(context).swap_remove(0),
+        let planned = context.backed_up(plan.of);
+        let server = match plan.of {
+            BackedUp::Source => self.mounted.plan(context),
+            BackedUp::Replica => self.mounted.replica_plans(context).swap_remove(0),
         };
         let restore = Restore {
             plan,
             lab: context.lab,
-            binary: context.binary,
-            planned: replica.unwrap_or(context.planned),
+            binary: &planned.server,
+            planned,
             data: context.experiment.data,
             server: &server,
             seed: context.seed(),

@@ -22,7 +22,7 @@ use super::sampler::{Answers, SecondSampler, ServerPoll};
 use super::verdict::{self, Evidence, VolumeEnd};
 use super::volume::LabVolume;
 use super::{proc, promotion, statements, topology, unix_ns};
-use crate::experiment::{Experiment, PlannedArm, Role};
+use crate::experiment::{BackedUp, Experiment, PlannedArm, Role};
 use crate::record::{BackupUse, BatchUse, LoadReport, Outcome, Promotion, Second, Trial};
 
 use mounted_trial::MountedTrial;
@@ -38,10 +38,9 @@ const LOG_LINES: usize = 40;
 pub(super) struct TrialContext<'a> {
     pub(super) lab: &'a Lab,
     pub(super) experiment: &'a Experiment,
-    pub(super) binary: &'a Binary,
     pub(super) planned: &'a PlannedArm,
-    /// The snapshot of its data.
-    pub(super) snapshot: &'a str,
+    /// The snapshots of prepared data, by their keys.
+    pub(super) snapshots: &'a BTreeMap<String, String>,
     pub(super) repeat: u32,
     pub(super) cancel: &'a Cancel,
     pub(super) events: EventSink<'a>,
@@ -138,11 +137,21 @@ impl TrialContext<'_> {
         Trial { outcome: judged.outcome, load, seconds, batch, promotion, backup, notes, ..trial }
     }
 
+    /// The server that a backup is made of.
+    fn backed_up(&self, of: BackedUp) -> &PlannedArm {
+        match of {
+            BackedUp::Source => self.planned,
+            BackedUp::Replica => {
+                self.planned.replica.as_deref().expect("a checked arm has the replica of its backup")
+            }
+        }
+    }
+
     /// From the clones to the end of the load. Whatever goes wrong, the server is gone before its
     /// volumes are.
     fn measure(&self) -> Result<TrialMeasurement, Failure> {
         if let Some(plan) = &self.planned.arm.backup {
-            backup::check_tools(plan, self.binary)?;
+            backup::check_tools(plan, &self.backed_up(plan.of).server)?;
         }
         self.phase(Phase::Cloning);
         let mounted = MountedTrial::mount(self)?;
@@ -321,7 +330,7 @@ impl<'a> TrialLoad<'a> {
         let (context, mounted) = (self.context, self.mounted);
         let target = server.target();
         let (beat, asked, lag) = (Beat::default(), ServerPoll::default(), LagWatch::default());
-        let sampler = open_sampler(&target, context.binary)?;
+        let sampler = open_sampler(&target, &context.planned.server)?;
         let (ask, ticks) = mpsc::channel();
         self.begin()?;
         std::thread::scope(|scope| {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ebbtide_mysql::ServerPlan;
 
 use super::{Failure, MeasurementStart, TrialContext};
-use crate::experiment::{PlannedArm, Role};
+use crate::experiment::{PlannedArm, Replication, Role};
 use crate::run::arm_server::{self, Volumes};
 use crate::run::error::StepError;
 use crate::run::home::{Lab, TRIAL_PREFIX};
@@ -52,7 +52,7 @@ impl<'a> MountedTrial<'a> {
         let mut volumes = Volumes::new();
         for (role, real) in &planned.volumes {
             let origin = match role {
-                Role::Data => VolumeOrigin::Snapshot(context.snapshot),
+                Role::Data => VolumeOrigin::Snapshot(&context.snapshots[&planned.prepare_key]),
                 _ => VolumeOrigin::Blank,
             };
             let request = VolumeRequest {
@@ -75,8 +75,11 @@ impl<'a> MountedTrial<'a> {
     pub(super) fn plan(&self, context: &TrialContext<'_>) -> ServerPlan {
         let arm = &context.planned.arm;
         let work_dir = self.lab.work_dir("trial");
-        let plan = arm_server::server_plan(&self.volumes, arm, context.binary, work_dir, context.cancel);
-        if arm.topology.is_single() { plan } else { topology::as_source(plan, arm.topology.by) }
+        let plan = arm_server::server_plan(&self.volumes, context.planned, work_dir, context.cancel);
+        if arm.topology.is_single() {
+            return plan;
+        }
+        of_versions(context.planned, topology::as_source(plan, arm.topology.by))
     }
 
     /// The replicas that follow it.
@@ -85,9 +88,8 @@ impl<'a> MountedTrial<'a> {
         let Some(replica) = &context.planned.replica else { return Vec::new() };
         let plan = |(number, volumes): (u32, &Volumes<'_>)| {
             let work_dir = self.lab.work_dir(&format!("replica-{number}"));
-            let plan =
-                arm_server::server_plan(volumes, &replica.arm, context.binary, work_dir, context.cancel);
-            topology::as_replica(plan, number, by)
+            let plan = arm_server::server_plan(volumes, replica, work_dir, context.cancel);
+            of_versions(context.planned, topology::as_replica(plan, number, by))
         };
         (1..).zip(&self.replicas).map(plan).collect()
     }
@@ -196,6 +198,13 @@ impl<'a> MountedTrial<'a> {
         };
         all.filter_map(room).min_by_key(|(free, _)| *free)
     }
+}
+
+/// A server of an arm, with what servers of several versions need to follow each other.
+fn of_versions(planned: &PlannedArm, plan: ServerPlan) -> ServerPlan {
+    let differ = planned.replica.as_ref().is_some_and(|replica| replica.server != planned.server);
+    let by_position = planned.arm.topology.by == Replication::Position;
+    if differ && by_position { topology::without_gtids(plan) } else { plan }
 }
 
 /// Whether a server's log reports that a file could not grow. Servers ask for tens of MiB at a time, so

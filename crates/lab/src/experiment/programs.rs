@@ -1,0 +1,103 @@
+//! The server programs of an experiment: the run's own, and those that servers of its arms name.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use ebbtide_mysql::Binary;
+
+use super::arm_error::{ArmError, chain};
+use super::{Arm, Experiment};
+
+/// The server programs of an experiment.
+#[derive(Debug)]
+pub(crate) struct Programs<'a> {
+    own: &'a Binary,
+    /// By the words of the experiment; else why there is none.
+    named: BTreeMap<String, Result<Binary, String>>,
+    collations: RefCell<BTreeMap<PathBuf, String>>,
+}
+
+/// The programs of an arm's servers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ArmPrograms<'p> {
+    /// That of the server of the load.
+    pub(crate) source: &'p Binary,
+    /// That of its replicas; none where it has none.
+    pub(crate) replica: Option<&'p Binary>,
+}
+
+impl<'a> Programs<'a> {
+    /// Finds the programs that an experiment names. `own` is the run's.
+    pub(crate) fn find(experiment: &Experiment, own: &'a Binary) -> Self {
+        let replicas = experiment.arms.iter().filter_map(Arm::replica).filter_map(|replica| replica.server);
+        let names = experiment.arms.iter().filter_map(|arm| arm.server.clone()).chain(replicas);
+        let mut named = BTreeMap::new();
+        for name in names {
+            named.entry(name).or_insert_with_key(|name| {
+                Binary::detect(Some(Path::new(name))).map_err(|error| chain(&error))
+            });
+        }
+        Self { own, named, collations: RefCell::default() }
+    }
+
+    /// The programs of an arm's servers.
+    ///
+    /// # Errors
+    /// [`ArmError::NoProgram`], [`ArmError::OtherProduct`] and [`ArmError::OlderReplica`].
+    pub(crate) fn of(&self, arm: &Arm) -> Result<ArmPrograms<'_>, ArmError> {
+        let source = self.named(arm.server.as_deref())?;
+        let Some(replica) = arm.replica() else { return Ok(ArmPrograms { source, replica: None }) };
+        let replica = self
+            .named(replica.server.as_deref())
+            .map_err(|why| ArmError::OfReplica { why: Box::new(why) })?;
+        let names = || (source.name(), replica.name());
+        if source.is_mariadb() != replica.is_mariadb() {
+            let (followed, replica) = names();
+            return Err(ArmError::OtherProduct { followed, replica });
+        }
+        if replica.version < source.version {
+            let (followed, replica) = names();
+            return Err(ArmError::OlderReplica { followed, replica });
+        }
+        Ok(ArmPrograms { source, replica: Some(replica) })
+    }
+
+    fn named(&self, name: Option<&str>) -> Result<&Binary, ArmError> {
+        let Some(name) = name else { return Ok(self.own) };
+        match self.named.get(name) {
+            Some(Ok(binary)) => Ok(binary),
+            Some(Err(why)) => Err(ArmError::NoProgram { server: name.to_owned(), why: why.clone() }),
+            None => unreachable!("all names of the experiment were looked for"),
+        }
+    }
+
+    /// The collation that a replica's database needs for rows in its source's format; none where both servers have the
+    /// same default.
+    ///
+    /// # Errors
+    /// [`ArmError::NoProgram`] for a program that does not answer.
+    pub(crate) fn replica_collation(
+        &self,
+        source: &Binary,
+        replica: &Binary,
+    ) -> Result<Option<String>, ArmError> {
+        if source == replica {
+            return Ok(None);
+        }
+        let needed = self.collation(source)?;
+        Ok((self.collation(replica)? != needed).then_some(needed))
+    }
+
+    fn collation(&self, binary: &Binary) -> Result<String, ArmError> {
+        if let Some(known) = self.collations.borrow().get(&binary.path) {
+            return Ok(known.clone());
+        }
+        let collation = binary.default_collation().map_err(|error| ArmError::NoProgram {
+            server: binary.path.display().to_string(),
+            why: chain(&error),
+        })?;
+        self.collations.borrow_mut().insert(binary.path.clone(), collation.clone());
+        Ok(collation)
+    }
+}
