@@ -26,12 +26,36 @@ pub(super) fn name_transactions(experiment: &mut Experiment, binary: &Binary) {
     }
 }
 
-/// Whether an arm's server writes its transactions into a binary log: a replica does so where it is configured to.
-pub(super) fn has_binlog(arm: &Arm, options: &[String]) -> bool {
-    let on = |name: &str| {
-        let value = arm.settings.get(name).unwrap_or("off").to_ascii_lowercase();
-        ["on", "1", "true"].contains(&value.as_str())
-    };
+/// Whether an arm's server writes its transactions into a binary log: a replica does so where it is configured to, and one
+/// of MySQL by default.
+pub(super) fn has_binlog(arm: &Arm, options: &[String], is_mariadb: bool) -> bool {
     let logs = options.iter().any(|line| line.starts_with("log_bin="));
-    logs && (!replication_part::is_replica(arm.crash.as_ref()) || on("log_slave_updates"))
+    if !replication_part::is_replica(arm.crash.as_ref()) {
+        return logs;
+    }
+    let updates = arm.settings.get("log_slave_updates").map(str::to_ascii_lowercase);
+    logs && updates.map_or(!is_mariadb, |value| ["on", "1", "true"].contains(&value.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use ebbtide_lab::experiment::{CrashPlan, Overrides, ServerRole, parse};
+
+    use super::*;
+
+    #[test]
+    fn a_replica_of_mysql_logs_what_it_applies_unless_it_is_told_not_to_and_one_of_mariadb_where_it_is_told_to()
+     {
+        let has = |role, setting: &str, is_mariadb| {
+            let text = format!("[crash]\ncuts = 1\n[settings]\nlog_bin = true\n{setting}");
+            let mut arm = parse("t", "t.toml", &text, &Overrides::default()).unwrap().arms.remove(0);
+            arm.crash = Some(CrashPlan { role, ..CrashPlan::default() });
+            has_binlog(&arm, &["log_bin=binlog".to_owned()], is_mariadb)
+        };
+        let replica = ServerRole::Replica;
+        assert!(has(ServerRole::Primary, "", true));
+        assert_eq!((has(replica, "", true), has(replica, "", false)), (false, true));
+        assert!(has(replica, "log_slave_updates = true\n", true));
+        assert!(!has(replica, "log_slave_updates = false\n", false));
+    }
 }

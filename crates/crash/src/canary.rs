@@ -25,7 +25,7 @@ const DURABLE: [(&str, &str); 3] =
 /// a server is there to be asked for its commits.
 const ROOMY: [(&str, &str); 2] = [("buffer_pool_size", "128MiB"), ("redo_capacity", "64MiB")];
 
-/// A replica that never has its position written: after a cut it is where the operating system last wrote it,
+/// A replica of MariaDB that never has its position written: after a cut it is where the operating system last wrote it,
 /// up to half a minute ago, and the tables are not.
 const UNSYNCED: [(&str, &str); 4] = [
     ("sync_relay_log", "0"),
@@ -34,9 +34,13 @@ const UNSYNCED: [(&str, &str); 4] = [
     ("relay_log_recovery", "off"),
 ];
 
+/// A replica of MySQL commits its position with the transaction, in a table. What it never has written here is the relay
+/// log that this position is in, and it does not fetch it again: after a cut the position is behind the log's end.
+const UNSYNCED_RELAY_LOG: [(&str, &str); 2] = [("sync_relay_log", "0"), ("relay_log_recovery", "off")];
+
 /// Adds the canaries to an experiment, before its own arms: each with the settings of its first arm, made
 /// durable. None is optional, whatever that arm is: a server that cannot run them all is refused.
-pub(super) fn add(experiment: &mut Experiment) -> Result<(), SettingError> {
+pub(super) fn add(experiment: &mut Experiment, is_mariadb: bool) -> Result<(), SettingError> {
     let Some(first) = experiment.arms.first().cloned() else { return Ok(()) };
     let of_replica =
         experiment.arms.iter().find(|arm| replication_part::is_replica(arm.crash.as_ref())).cloned();
@@ -46,7 +50,8 @@ pub(super) fn add(experiment: &mut Experiment) -> Result<(), SettingError> {
         arm(&first, Canary::TornPages, TEARING, None, &[("doublewrite", "off")])?,
     ];
     if let Some(replica) = of_replica {
-        canaries.push(arm(&replica, Canary::StalePosition, TEARING, None, &UNSYNCED)?);
+        let unsynced: &[_] = if is_mariadb { &UNSYNCED } else { &UNSYNCED_RELAY_LOG };
+        canaries.push(arm(&replica, Canary::StalePosition, TEARING, None, unsynced)?);
     }
     for comparison in &mut experiment.comparisons {
         comparison.arm += canaries.len();

@@ -75,7 +75,7 @@ pub fn replay(
     let checker = Checker {
         context,
         work: &work,
-        has_binlog: has_binlog(&context.planned.arm, &context.planned.options),
+        has_binlog: has_binlog(&context.planned.arm, &context.planned.options, binary.is_mariadb()),
         retention: &retention,
         number: 0,
     };

@@ -82,10 +82,20 @@ pub(super) fn resume(
     let recovered = invariant::marks(&mut session)?;
     let missing = |(client, mark): (&u32, &u64)| mark.saturating_sub(mark_of(&recovered, *client));
     let to_fetch_again = applied.iter().map(missing).sum();
-    let Some(status) = replication::status(&mut session)? else {
-        let messages = vec!["it no longer knows whom it follows: SHOW SLAVE STATUS is empty".to_owned()];
-        cut.verdicts.push(Verdict::ReplicationBroken { messages, place: "unknown".into() });
-        return Ok(());
+    let status = match replication::status(&mut session) {
+        Ok(Some(status)) => Ok(status),
+        Ok(None) => Err("it no longer knows whom it follows: its replica status is empty".to_owned()),
+        // What it cannot read of its own position.
+        Err(error @ LoadError::Server { .. }) => Err(error.to_string()),
+        Err(error) => return Err(error.into()),
+    };
+    let status = match status {
+        Ok(status) => status,
+        Err(message) => {
+            let place = "unknown".into();
+            cut.verdicts.push(Verdict::ReplicationBroken { messages: vec![message], place });
+            return Ok(());
+        }
     };
     let place = status.place();
     let outcome = go_on(&mut session, applied, &recovered)?;

@@ -15,7 +15,7 @@ use ebbtide_lab::run::prepared::{self, Maker};
 use ebbtide_lab::run::schedule::{self, Slot};
 use ebbtide_lab::run::{self as lab_run, Plan, proc};
 use ebbtide_load::Cancel;
-use ebbtide_mysql::{Binary, replication};
+use ebbtide_mysql::Binary;
 use ebbtide_workload::invariant::MAX_CLIENTS;
 use parking_lot::Mutex;
 
@@ -270,14 +270,15 @@ fn room_for_images(checkers: usize) -> u64 {
 /// The experiment as it is run: its power can be cut, canaries come before its own arms, and its binary logs show
 /// whose transactions they hold.
 fn with_canaries(mut experiment: Experiment, binary: &Binary) -> Result<Experiment, ExperimentError> {
-    refuse_what_cannot_be_cut(&experiment, binary)?;
-    canary::add(&mut experiment).expect("the settings of canaries are known to every server");
+    refuse_what_cannot_be_cut(&experiment)?;
+    canary::add(&mut experiment, binary.is_mariadb())
+        .expect("the settings of canaries are known to every server");
     binlog::name_transactions(&mut experiment, binary);
     Ok(experiment)
 }
 
 /// Arms without settings of cuts, and loads that the tables are not made for.
-fn refuse_what_cannot_be_cut(experiment: &Experiment, binary: &Binary) -> Result<(), ExperimentError> {
+fn refuse_what_cannot_be_cut(experiment: &Experiment) -> Result<(), ExperimentError> {
     let refused = experiment.arms.iter().find_map(|arm| {
         let clients = arm.load.connections;
         let why = if arm.crash.is_none() {
@@ -286,8 +287,6 @@ fn refuse_what_cannot_be_cut(experiment: &Experiment, binary: &Binary) -> Result
             ArmError::Clients { clients, most: MAX_CLIENTS }
         } else if replication_part::is_replica(arm.crash.as_ref()) && experiment.data.warehouses.is_some() {
             ArmError::ReplicaOfTpcc
-        } else if replication_part::is_replica(arm.crash.as_ref()) {
-            replication::check(binary).err()?.into()
         } else {
             return None;
         };
@@ -373,7 +372,7 @@ mod tests {
                     [arms.b.settings]\nsync_binlog = 1\n";
         let overrides = Overrides { seed: Some(1), ..Overrides::default() };
         let mut experiment = experiment::parse("cuts", "cuts.toml", text, &overrides).unwrap();
-        canary::add(&mut experiment).unwrap();
+        canary::add(&mut experiment, true).unwrap();
         experiment
     }
 
@@ -469,7 +468,7 @@ mod tests {
         let run = CrashRun { experiment: experiment.clone(), ..header };
         let mut again = begun_with(&run);
         assert_eq!(again.arms.iter().map(|arm| arm.name.as_str()).collect::<Vec<_>>(), ["a", "b"]);
-        canary::add(&mut again).unwrap();
+        canary::add(&mut again, true).unwrap();
         assert_eq!(again, experiment);
     }
 

@@ -237,11 +237,16 @@ impl StintContext<'_> {
         moments[usize::try_from(number).expect("a number of a cut fits") % moments.len()]
     }
 
+    fn has_binlog(&self) -> bool {
+        let ArmContext { planned, binary, .. } = self.context;
+        has_binlog(&planned.arm, &planned.options, binary.is_mariadb())
+    }
+
     fn checker(&self, number: usize) -> Checker<'_> {
         Checker {
             context: self.context,
             work: &self.work,
-            has_binlog: has_binlog(&self.context.planned.arm, &self.context.planned.options),
+            has_binlog: self.has_binlog(),
             retention: self.retention,
             number,
         }
@@ -313,7 +318,7 @@ impl StintContext<'_> {
     ) -> Result<(), StintError> {
         let target = server.target();
         let session = Session::open(&target, &target.endpoints[0])?;
-        let has_binlog = has_binlog(&self.context.planned.arm, &self.context.planned.options);
+        let has_binlog = self.has_binlog();
         let mut moments = Moments::new(mounted, session, &self.plan().moments, has_binlog)?;
         for &number in self.numbers {
             self.proceed(server, load)?;

@@ -14,8 +14,8 @@ use ebbtide_proc::process::Stat;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-/// Of a short command's output as much is kept.
-const OUTPUT_KEPT: u64 = 64 * 1024;
+/// Of a short command's output as much is kept: the help of a server takes 200 KiB.
+const OUTPUT_KEPT: u64 = 1 << 20;
 
 /// How a process ended, and the wake-up of those who wait for it.
 #[derive(Debug, Default)]

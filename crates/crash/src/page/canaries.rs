@@ -11,7 +11,7 @@ use crate::summary::sentences::{ends, kind as kind_name, proves};
 pub(super) fn section(page: &PageContext) -> Section {
     let canaries = &page.summary.canaries;
     let lead = "Arms in which the tester must find damage: volumes that acknowledge what is not durable, torn pages \
-                without protection, and with replicas a position that is not synced. A tester that does not find \
+                without protection, and with replicas a position or a relay log that is not synced. A tester that does not find \
                 the damage proves nothing about the other arms.";
     if canaries.is_empty() {
         let text = "None ran: nothing proves that the tester sees damage.";

@@ -44,7 +44,9 @@ pub(super) fn arm(run: &CrashRun, index: usize, arm: &Arm) -> ArmSummary {
     let standing = |wanted| count(&cuts, |cut| Standing::of(cut) == wanted);
     let (clean, bad) = (standing(Standing::Clean), standing(Standing::Bad));
     let role = arm.crash.as_ref().map_or(ServerRole::default(), |crash| crash.role);
-    let has_binlog = run.server.options.get(&arm.name).is_some_and(|options| has_binlog(arm, options));
+    let is_mariadb = run.server.flavour == "mariadb";
+    let options = run.server.options.get(&arm.name);
+    let has_binlog = options.is_some_and(|options| has_binlog(arm, options, is_mariadb));
     ArmSummary {
         name: arm.name.clone(),
         index,

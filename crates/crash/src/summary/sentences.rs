@@ -95,7 +95,7 @@ pub(crate) const fn proves(canary: Canary) -> &'static str {
         Canary::AnswersEarly => "the commits that a volume loses when it answers before they are durable",
         Canary::IgnoresFlushes => "what a volatile cache loses when it ignores flushes",
         Canary::TornPages => "pages that are torn while nothing guards them",
-        Canary::StalePosition => "a replica that applies transactions twice",
+        Canary::StalePosition => "a replica that does not go on where it was",
     }
 }
 

@@ -241,6 +241,61 @@ sync_relay_log_info = 0
 }
 
 #[test]
+fn a_replica_of_mysql_that_fetches_again_goes_on_and_one_that_needs_its_lost_relay_log_does_not() {
+    needs!();
+    let Ok(mysql) = Binary::detect(Some(Path::new("mysql-9.7"))) else {
+        println!("SKIPPED: mysql-9.7 is not here: ./dev servers mysql-9.7");
+        return;
+    };
+    let bench = Bench::new();
+    // A MySQL 9.7 that feeds a replica needs more than 512 MiB.
+    let text = format!(
+        "{}
+[crash]
+cuts = 4
+role = \"replica\"
+moments = [\"random\", \"redo\"]
+
+[arms.gtid.crash]
+replication = \"gtid\"
+
+[arms.gtid.settings]
+relay_log_recovery = true
+
+[arms.position.settings]
+relay_log_recovery = true
+replica_parallel_workers = 1
+
+[arms.unsynced.settings]
+sync_relay_log = 0
+",
+        BASE.replace("512MiB", "1GiB")
+    );
+    let plan = crash::plan(parse(&text), &Catalog::builtin(), &mysql).unwrap();
+    let options = CrashOptions { server_named: Some("mysql-9.7".into()), ..crash_options(&bench) };
+    let run = crash::run(plan, options, &Cancel::default(), &mut |event| println!("{event:?}")).unwrap();
+    for cut in &run.cuts {
+        println!("{} {}: {:?} {:?}", cut.arm, cut.number, cut.verdicts, cut.resumed);
+    }
+    let summary = summarize(&run);
+    assert!(summary.valid, "{:?}", summary.void);
+    assert_eq!(summary.canaries.len(), 4, "one of them is a replica");
+    assert_eq!((of(&run, "gtid").len(), of(&run, "position").len()), (4, 4));
+    for cut in [of(&run, "gtid"), of(&run, "position")].concat() {
+        assert!(cut.verdicts.is_empty(), "{cut:?}");
+        assert!(cut.resumed.as_ref().unwrap().caught_up_s.is_some(), "{cut:?}");
+    }
+    for cut in of(&run, "unsynced") {
+        assert_eq!(cut.kinds(), [VerdictKind::ReplicationBroken], "{cut:?}");
+    }
+    for stint in run.stints.iter().filter(|stint| ["gtid", "unsynced"].contains(&stint.arm.as_str())) {
+        let throughput = stint.throughput.as_ref().unwrap();
+        assert!(throughput.tps > 0.0 && throughput.p95_us.is_none(), "{throughput:?}");
+    }
+    assert_eq!(left_of(&bench.home()), Vec::<String>::new());
+}
+
+#[test]
 fn a_run_that_is_cancelled_leaves_nothing_behind_and_is_gone_on_with() {
     needs!();
     let bench = Bench::new();

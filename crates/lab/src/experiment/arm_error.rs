@@ -2,7 +2,6 @@
 
 use ebbtide_catalog::{CatalogError, SpecError};
 use ebbtide_mysql::SettingError;
-use ebbtide_mysql::replication::NotMeasured;
 use ebbtide_volume::MIB;
 
 /// What the whole of an arm, a server or the catalogue does not allow.
@@ -158,6 +157,11 @@ pub enum ArmError {
         /// The most that there may be.
         most: u32,
     },
+    /// TPC-C for the source of a replica.
+    #[error(
+        "as a replica: its source has the load with invariants alone: take warehouses out of [data], or say role = \"primary\""
+    )]
+    ReplicaOfTpcc,
     /// A replica that cannot run as it is written.
     #[error("as a replica: {why}")]
     OfReplica {
@@ -214,14 +218,6 @@ pub enum ArmError {
          \"replica\", and all its servers are that of --server"
     )]
     CutTopology,
-    /// TPC-C for the source of a replica.
-    #[error(
-        "as a replica: its source has the load with invariants alone: take warehouses out of [data], or say role = \"primary\""
-    )]
-    ReplicaOfTpcc,
-    /// A server on which replicas are not measured.
-    #[error(transparent)]
-    Replica(#[from] NotMeasured),
 }
 
 /// What the catalogue refuses, and what to do about it.

@@ -98,8 +98,9 @@ pub enum Canary {
     IgnoresFlushes,
     /// Pages torn without a doublewrite buffer cannot be recovered.
     TornPages,
-    /// A replica whose position is in a file that nobody syncs applies transactions twice. It is needed where
-    /// there are replicas.
+    /// A replica that never syncs where it is does not go on there: MariaDB's position is in a file, and transactions are
+    /// applied twice; MySQL's is in a table, and the relay log that it refers to is lost. It is needed where there are
+    /// replicas.
     StalePosition,
 }
 

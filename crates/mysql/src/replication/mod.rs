@@ -13,7 +13,7 @@ mod words;
 
 use ebbtide_load::{Endpoint, LoadError, Session};
 
-use crate::{Binary, Server, ServerError};
+use crate::{Server, ServerError};
 
 pub use crate::replication_part::{Position, ReplicationPart};
 pub use following::{ReplicaLost, check_follows, wait_until_following};
@@ -33,25 +33,6 @@ const PASSWORD: &str = "ebbtide";
 pub struct Address {
     host: String,
     port: u16,
-}
-
-/// A server on which the position of a replica cannot be lost as a file.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "{server} keeps a replica's position in InnoDB tables, and replicas are measured with MariaDB alone: leave arms \
-     with role = \"replica\" out with --arms, or name a mariadbd with --server"
-)]
-pub struct NotMeasured {
-    /// The server and its version.
-    pub server: String,
-}
-
-/// Refuses a server on which the position of a replica cannot be lost as a file.
-///
-/// # Errors
-/// [`NotMeasured`] for every server but MariaDB.
-pub fn check(binary: &Binary) -> Result<(), NotMeasured> {
-    if binary.is_mariadb() { Ok(()) } else { Err(NotMeasured { server: binary.name() }) }
 }
 
 /// Makes a started server a source: its binary log begins anew, and replicas have an account. The server needs

@@ -104,7 +104,14 @@ pub fn status(session: &mut Session) -> Result<Option<Status>, LoadError> {
         }
         _ => None,
     };
-    Ok(Some(Status::read(&row, words.columns(), gtid)))
+    let mut status = Status::read(&row, words.columns(), gtid);
+    if let (Some(error), Some(sql)) = (&mut status.apply_error, words.worker_error())
+        && let Some(worker) = session.value(sql)?.filter(|worker| !error.contains(worker.as_str()))
+    {
+        error.push_str("; ");
+        error.push_str(&worker);
+    }
+    Ok(Some(status))
 }
 
 #[cfg(test)]

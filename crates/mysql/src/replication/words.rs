@@ -97,8 +97,10 @@ impl Words {
             (Self::MySql(_), Position::Gtid) => format!("{word}_AUTO_POSITION=1"),
         };
         let key = match self {
+            // From 11.4 on a replica asks for TLS by default, which an older source does not have.
+            Self::MariaDb => "MASTER_SSL=0, MASTER_SSL_VERIFY_SERVER_CERT=0, ".to_owned(),
             Self::MySql(version) if version >= ASKS_FOR_KEY => format!("GET_{word}_PUBLIC_KEY=1, "),
-            _ => String::new(),
+            Self::MySql(_) => String::new(),
         };
         format!(
             "{statement} {word}_HOST='{host}', {word}_PORT={port}, {word}_USER='{user}', {word}_PASSWORD='{password}', \
@@ -166,6 +168,18 @@ impl Words {
         }
     }
 
+    /// Asks a replica that has stopped for the words of the thread that met the error; none where its status has them.
+    /// MySQL's status of several applier threads refers to this table.
+    pub(super) fn worker_error(self) -> Option<&'static str> {
+        match self {
+            Self::MariaDb => None,
+            Self::MySql(_) => Some(
+                "SELECT LAST_ERROR_MESSAGE FROM performance_schema.replication_applier_status_by_worker \
+                 WHERE LAST_ERROR_NUMBER <> 0 LIMIT 1",
+            ),
+        }
+    }
+
     /// The columns of that answer.
     pub(super) fn columns(self) -> Columns {
         if self.uses_source() {
@@ -214,15 +228,16 @@ mod tests {
         };
         let (master, source) = (account("MASTER"), account("SOURCE"));
         let mariadb = "10.11.19-MariaDB-0+deb12u1-log";
+        let plain = "MASTER_SSL=0, MASTER_SSL_VERIFY_SERVER_CERT=0";
         assert_eq!(
             change(mariadb, Position::Files),
             format!(
-                "CHANGE MASTER TO {master}, MASTER_USE_GTID=no, MASTER_LOG_FILE='binlog.000001', MASTER_LOG_POS=4"
+                "CHANGE MASTER TO {master}, {plain}, MASTER_USE_GTID=no, MASTER_LOG_FILE='binlog.000001', MASTER_LOG_POS=4"
             )
         );
         assert_eq!(
             change(mariadb, Position::Gtid),
-            format!("CHANGE MASTER TO {master}, MASTER_USE_GTID=slave_pos")
+            format!("CHANGE MASTER TO {master}, {plain}, MASTER_USE_GTID=slave_pos")
         );
         assert_eq!(
             change("5.7.44-log", Position::Files),

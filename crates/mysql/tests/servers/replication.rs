@@ -94,6 +94,7 @@ fn follows_and_stops(bench: &Bench, position: Position) {
     replication::resume(&mut session).unwrap();
     let stopped = until(&mut session, |status| status.stopped_by().is_some());
     assert!(stopped.stopped_by().unwrap().contains("1062"), "{stopped:?}");
+    assert!(stopped.stopped_by().unwrap().contains("Duplicate entry '9999'"), "{stopped:?}");
     assert!(stopped.place().starts_with("applied up to "), "{stopped:?}");
     let lost = replication::check_follows(&mut session).unwrap_err();
     assert!(matches!(lost, ReplicaLost::Stopped { .. }), "{lost}");
@@ -128,12 +129,5 @@ on_each_server! {
 
     fn a_replica_by_gtid_follows_and_gives_the_reason_it_stops(bench) {
         follows_and_stops(&bench, Position::Gtid);
-    }
-
-    fn a_server_that_keeps_no_position_in_files_is_refused_with_what_to_do(bench) {
-        match replication::check(&bench.binary) {
-            Ok(()) => assert!(bench.binary.is_mariadb()),
-            Err(why) => assert!(!bench.binary.is_mariadb() && why.to_string().contains("--server"), "{why}"),
-        }
     }
 }
