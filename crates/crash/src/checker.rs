@@ -201,9 +201,9 @@ impl Checker<'_> {
         if cut.kinds().iter().any(|kind| damaged.contains(kind)) {
             return Ok(());
         }
-        match (&state.applied, &state.journal, self.work) {
-            (Some(applied), Some(journal), StintWorkload::Invariants(schema)) => {
-                replica::resume(server, schema, applied, journal, cut)
+        match (&state.applied, &state.journal) {
+            (Some(applied), Some(journal)) => {
+                replica::resume(server, self.work, applied, journal, cut, self.context.cancel)
             }
             _ => Ok(()),
         }

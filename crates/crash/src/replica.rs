@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use ebbtide_lab::experiment::CrashPlan;
 use ebbtide_lab::run::error::StepError;
 use ebbtide_lab::run::topology;
-use ebbtide_load::invariant::{self, Expected, Journal, Schema};
-use ebbtide_load::{LoadError, Session};
+use ebbtide_load::invariant::{self, Expected, Journal};
+use ebbtide_load::{Cancel, LoadError, Session, Target};
 use ebbtide_mysql::Server;
 use ebbtide_mysql::replication::{self, Status};
 
@@ -19,6 +19,7 @@ use super::error::StintError;
 use super::mounted_arm::{ArmContext, MountedArm};
 use super::record::{Cut, Resumed, Verdict};
 use super::stint_load::{Marks, sum};
+use super::stint_workload::StintWorkload;
 
 /// Transactions that a replica has to apply beyond what it had before: a wrong position shows with the first of them.
 const BEYOND: u64 = 32;
@@ -72,10 +73,11 @@ enum Outcome {
 /// before the cut, `journal` what the clients have sent to its source.
 pub(super) fn resume(
     server: &Server,
-    schema: &Schema,
+    work: &StintWorkload,
     applied: &Marks,
     journal: &Journal,
     cut: &mut Cut,
+    cancel: &Cancel,
 ) -> Result<(), StintError> {
     let target = server.target();
     let mut session = Session::open(&target, &target.endpoints[0])?;
@@ -107,7 +109,8 @@ pub(super) fn resume(
     let broken = |messages: Vec<String>| Verdict::ReplicationBroken { messages, place };
     let verdict = match outcome {
         Outcome::There(_) => {
-            let messages = diverged(&mut session, schema, applied, journal)?;
+            replication::pause(&mut session)?;
+            let messages = diverged(&target, work, applied, journal, cancel)?;
             (!messages.is_empty()).then(|| broken(messages))
         }
         Outcome::Broken(messages) => Some(broken(messages)),
@@ -198,20 +201,20 @@ fn went_back(marks: &Marks, recovered: &Marks) -> Option<String> {
     ))
 }
 
-/// Stops a replica that went on, and returns what does not hold in its tables; empty where all does.
+/// What does not hold in the tables of a replica that went on and was stopped; empty where all does.
 fn diverged(
-    session: &mut Session,
-    schema: &Schema,
+    target: &Target,
+    work: &StintWorkload,
     applied: &Marks,
     journal: &Journal,
+    cancel: &Cancel,
 ) -> Result<Vec<String>, StintError> {
-    replication::pause(session)?;
     let sent = journal.at(Instant::now())?;
     let expected: Vec<Expected> = sent
         .into_iter()
         .map(|one| Expected { acknowledged: mark_of(applied, one.client), acknowledged_at: None, ..one })
         .collect();
-    let findings = invariant::check(session, schema, &expected)?;
+    let findings = work.check(target, &expected, cancel)?;
     if findings.is_clean() {
         return Ok(Vec::new());
     }

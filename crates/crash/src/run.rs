@@ -28,7 +28,7 @@ use super::results::CrashDatabase;
 use super::stint::StintContext;
 use super::stint_workload::StintWorkload;
 use super::summary::{Standing, catches};
-use super::{binlog, canary, replication_part};
+use super::{binlog, canary};
 
 /// What an image keeps of its volume that has been written over since, and what recovery writes, bytes: a buffer
 /// pool and a redo log of the usual size for these experiments.
@@ -285,8 +285,6 @@ fn refuse_what_cannot_be_cut(experiment: &Experiment) -> Result<(), ExperimentEr
             ArmError::NotCut
         } else if clients > MAX_CLIENTS {
             ArmError::Clients { clients, most: MAX_CLIENTS }
-        } else if replication_part::is_replica(arm.crash.as_ref()) && experiment.data.warehouses.is_some() {
-            ArmError::ReplicaOfTpcc
         } else {
             return None;
         };

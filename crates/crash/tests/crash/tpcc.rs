@@ -1,13 +1,11 @@
 //! TPC-C as the load of the crash lab: its marks are a ledger, and its consistency conditions a verdict.
 
-use ebbtide_catalog::Catalog;
-use ebbtide_crash as crash;
 use ebbtide_crash::record::VerdictKind;
 use ebbtide_crash::summary::summarize;
 use ebbtide_load::Cancel;
 
 use crate::cuts::run;
-use crate::support::{Bench, left_of, needs, parse, server};
+use crate::support::{Bench, left_of, needs};
 
 const BASE: &str = r#"
 title = "Cuts under TPC-C"
@@ -83,10 +81,27 @@ sync_binlog = 0
 }
 
 #[test]
-fn a_replica_has_no_source_under_tpcc() {
-    let text = format!("{BASE}role = \"replica\"\n[arms.a]\n");
-    let text = text.replace("cuts = 4", "cuts = 4\nmoments = [\"random\"]");
-    let Ok(server) = server() else { return println!("SKIPPED: no server") };
-    let refused = crash::plan(parse(&text), &Catalog::builtin(), &server).unwrap_err().to_string();
-    assert!(refused.contains("take warehouses out of [data]"), "{refused}");
+fn a_replica_under_tpcc_goes_on_by_gtid_and_the_conditions_hold_on_it() {
+    needs!();
+    let bench = Bench::new();
+    let text = BASE.replace("cuts = 4", "cuts = 3\nrole = \"replica\"\nmoments = [\"random\", \"redo\"]");
+    let text = format!(
+        "{text}\n[arms.gtid.crash]\nreplication = \"gtid\"\n[arms.unsynced.settings]\nsync_relay_log_info = 0\n"
+    );
+    let run = run(&bench, &text, &Cancel::default()).unwrap();
+    for cut in &run.cuts {
+        println!("{} {}: {:?} {:?} {:?}", cut.arm, cut.number, cut.verdicts, cut.resumed, cut.took);
+    }
+    let summary = summarize(&run);
+    assert!(summary.valid, "{:?}", summary.void);
+    let cuts = |arm: &'static str| run.cuts.iter().filter(move |cut| cut.arm == arm);
+    assert_eq!((cuts("gtid").count(), cuts("unsynced").count()), (3, 3));
+    for cut in cuts("gtid") {
+        assert!(cut.verdicts.is_empty(), "{cut:?}");
+        assert!(cut.resumed.as_ref().unwrap().caught_up_s.is_some(), "{cut:?}");
+    }
+    for cut in cuts("unsynced") {
+        assert_eq!(cut.kinds(), [VerdictKind::ReplicationBroken], "{cut:?}");
+    }
+    assert_eq!(left_of(&bench.home()), Vec::<String>::new());
 }

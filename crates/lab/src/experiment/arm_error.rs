@@ -157,11 +157,6 @@ pub enum ArmError {
         /// The most that there may be.
         most: u32,
     },
-    /// TPC-C for the source of a replica.
-    #[error(
-        "as a replica: its source has the load with invariants alone: take warehouses out of [data], or say role = \"primary\""
-    )]
-    ReplicaOfTpcc,
     /// A replica that cannot run as it is written.
     #[error("as a replica: {why}")]
     OfReplica {
