@@ -307,7 +307,8 @@ fn ec2_options(args: &AwsArgs, home: &Home) -> ec2::Options {
     let is_root = rustix::process::geteuid().is_root();
     let attach_as = if is_root { AttachAs::BlockDevice } else { AttachAs::NbdSocket(home.aws_dir()) };
     let device_links = is_root.then(|| ec2::DEVICE_LINKS.into());
-    let options = ec2::Options { attach_as, device_links, ..ec2::Options::default() };
+    let nbd_sockets = Some(home.aws_dir());
+    let options = ec2::Options { attach_as, nbd_sockets, device_links, ..ec2::Options::default() };
     if args.instant { options.instant() } else { options }
 }
 

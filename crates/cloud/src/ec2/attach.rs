@@ -3,11 +3,7 @@
 //! Attaching and detaching can take seconds. The records are free for other calls meanwhile; the volume's own record says
 //! what is being done to it.
 
-use std::path::PathBuf;
-
-use ebbtide_control::{
-    AttachVolume, AttachmentView, ControlError, ControlErrorKind, DetachVolume, Export, NbdAddress,
-};
+use ebbtide_control::{AttachVolume, ControlError, ControlErrorKind, DetachVolume};
 use serde_json::{Map, Value};
 
 use super::ask::Ask;
@@ -15,10 +11,9 @@ use super::db::Change;
 use super::devices::{ROOT_DEVICE, device_key};
 use super::events::of_attachment;
 use super::ids::Kind;
-use super::options::AttachAs;
 use super::records::{AttachFailure, AttachStage, Attachment, Instance, Power, Volume};
 use super::state::State;
-use super::{Ec2, access, describe_volumes, links, multi_attach, refuse};
+use super::{Ec2, access, describe_volumes, exports, links, multi_attach, refuse};
 use crate::ApiError;
 use crate::service::with_causes;
 
@@ -50,7 +45,7 @@ impl Ec2 {
         let attached = if obstacle.is_some() || volume.is_held_besides(&instance.id) {
             Ok(())
         } else {
-            self.attach_here(&volume, &instance.kind, &instance.id)
+            self.attach_here(&volume, &instance)
         };
         let mut state = self.state.lock();
         // Tags may have changed meanwhile.
@@ -65,7 +60,8 @@ impl Ec2 {
                     AttachStage::Ready
                 };
                 attachment.failure = obstacle.map(AttachFailure::Key);
-                let answer = describe_volumes::attachment(id, &attachment, "attaching");
+                let mut answer = describe_volumes::attachment(id, &attachment, "attaching");
+                self.exports.describe(id, &mut answer);
                 // The instance may have been terminated meanwhile: the next call detaches the volume.
                 if !fails && state.instances().get(&instance.id).is_none_or(Instance::is_ending) {
                     attachment.stage = AttachStage::Busy;
@@ -161,24 +157,23 @@ impl Ec2 {
         Ok(())
     }
 
-    /// Attaches a volume on this host for an instance of a type, and links its device.
-    pub(super) fn attach_here(&self, volume: &Volume, kind: &str, instance: &str) -> Result<(), ApiError> {
+    /// Attaches a volume on this host for an instance, and links its device, or notes where it is exported.
+    pub(super) fn attach_here(&self, volume: &Volume, instance: &Instance) -> Result<(), ApiError> {
         let request = AttachVolume {
             name: volume.id.clone(),
-            export: match &self.options.attach_as {
-                AttachAs::BlockDevice => Export::Block { mount: None },
-                AttachAs::NbdSocket(dir) => Export::Nbd(NbdAddress::Unix(socket(dir, &volume.id))),
-            },
-            instance: Some(format!("{kind}/{instance}")),
+            export: exports::export(&self.options, &volume.id, instance)?,
+            instance: Some(format!("{}/{}", instance.kind, instance.id)),
             // AWS attaches volumes that are faster than their instance, too; the volume has the mark in `volume list`.
             over_limit: true,
             shadows: Vec::new(),
         };
         match self.control.attach_volume(&request, &|_| ()) {
             Ok(detail) => {
-                let device =
-                    detail.volume.attachment.as_ref().and_then(|at: &AttachmentView| at.device.as_deref());
-                links::make(&self.options, &volume.id, device);
+                let (device, uri) = detail.volume.attachment.map_or((None, None), |at| (at.device, at.uri));
+                links::make(&self.options, &volume.id, device.as_deref());
+                if let Some(uri) = uri.filter(|_| exports::is_other_host(instance)) {
+                    self.exports.note(&volume.id, &uri);
+                }
                 Ok(())
             }
             Err(error @ ControlError::Refused(_)) if error.kind() == ControlErrorKind::Conflict => {
@@ -188,6 +183,15 @@ impl Ec2 {
                 "UnsupportedOperation",
                 format!("The volume cannot be attached on this host: {}", with_causes(&error)),
             )),
+            // The tag of the instance asks for an address that others reach, or that is in use.
+            Err(error)
+                if exports::is_other_host(instance)
+                    && matches!(error.kind(), ControlErrorKind::Usage | ControlErrorKind::Environment) =>
+            {
+                let why = refuse::with_causes(&error);
+                let message = format!("The volume cannot be exported for instance '{}': {why}", instance.id);
+                Err(ApiError::client("UnsupportedOperation", message))
+            }
             Err(error) => Err(refuse::of_control(&error)),
         }
     }
@@ -198,6 +202,7 @@ impl Ec2 {
         match self.control.detach_volume(&request, &|_| ()) {
             Ok(_) | Err(ControlError::NotAttached { .. } | ControlError::NotFound { .. }) => {
                 links::remove(&self.options, id);
+                self.exports.forget(id);
                 Ok(())
             }
             Err(error) => Err(error),
@@ -339,8 +344,4 @@ impl Ec2 {
             }
         }
     }
-}
-
-fn socket(dir: &std::path::Path, id: &str) -> PathBuf {
-    dir.join(format!("{id}.sock"))
 }

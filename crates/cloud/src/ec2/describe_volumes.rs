@@ -124,7 +124,9 @@ impl Ec2 {
             if volume.fast_restored {
                 members.put("FastRestored", true);
             }
-            members.end()
+            let mut members = members.end();
+            self.exports.describe_all(&volume.id, &mut members);
+            members
         };
         let (volumes, next): (Vec<_>, _) = if ids.is_empty() {
             let from = page.after.as_deref().map_or(Bound::Unbounded, Bound::Excluded);

@@ -178,7 +178,7 @@ impl Ec2 {
             state.commit(vec![Change::Volume(volume.clone())])?;
             volume
         };
-        self.attach_here(&volume, &instance.kind, &instance.id)
+        self.attach_here(&volume, instance)
     }
 
     /// Deletes the volumes of a launch that has failed.

@@ -18,6 +18,7 @@ mod devices;
 pub(crate) mod direct;
 mod encryption;
 mod events;
+mod exports;
 mod fast_restore;
 mod filter;
 mod ids;
@@ -81,6 +82,7 @@ pub struct Ec2 {
     options: Options,
     state: Mutex<State>,
     events: events::Events,
+    exports: exports::Exports,
     /// See [`Self::sharing`].
     sharing: Mutex<()>,
     /// Held by creations that may take the time of their data, so that a repetition by its token waits for the first.
@@ -115,6 +117,7 @@ impl Ec2 {
             options,
             state: Mutex::new(state),
             events: events::Events::default(),
+            exports: exports::Exports::default(),
             sharing: Mutex::default(),
             creating: Mutex::new(()),
             kms: None,

@@ -16,6 +16,9 @@ pub struct Options {
     pub quotas: Quotas,
     /// What an attachment is on this host.
     pub attach_as: AttachAs,
+    /// Directory of the sockets of volumes whose instance is another host, where an attachment is else a block device; none:
+    /// such an instance has TCP alone.
+    pub nbd_sockets: Option<PathBuf>,
     /// Directory of the links `nvme-Amazon_Elastic_Block_Store_vol...` to attached block devices, such as
     /// [`DEVICE_LINKS`]; none: no links are made.
     pub device_links: Option<PathBuf>,
@@ -31,6 +34,7 @@ impl Default for Options {
             timing: Timing::AWS,
             quotas: Quotas::AWS,
             attach_as: AttachAs::BlockDevice,
+            nbd_sockets: None,
             device_links: None,
             seed: None,
             catalog: Catalog::builtin(),

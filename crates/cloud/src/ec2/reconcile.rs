@@ -128,9 +128,8 @@ impl Ec2 {
             attachment.stage == AttachStage::Ready && !is_ending(attachment) && !lost
         };
         let first = volume.attachments.iter().find(|attachment| stays(attachment)).cloned();
-        if let Some(first) = &first {
-            let kind = instance(first).map(|instance| instance.kind).unwrap_or_default();
-            if !attached && let Err(error) = self.attach_here(volume, &kind, &first.instance) {
+        if let Some(host) = first.as_ref().and_then(instance) {
+            if !attached && let Err(error) = self.attach_here(volume, &host) {
                 tracing::error!(volume = volume.id, %error, "the volume could not be attached again");
                 self.expect(of_failure(volume, "reattachVolume", &error, 0));
                 volume.attachments.retain(|attachment| !attachment.holds());

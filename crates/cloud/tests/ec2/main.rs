@@ -19,6 +19,7 @@ mod kill;
 mod lists;
 mod model;
 mod multi_attach;
+mod other_hosts;
 mod places;
 #[path = "../support/fuzz.rs"]
 mod requests;

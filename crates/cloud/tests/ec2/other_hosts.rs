@@ -1,0 +1,100 @@
+//! Instances that are other hosts: their volumes are exported by NBD, and the answers say where.
+
+use std::process::Command;
+
+use ebbtide_cloud::ec2::AttachAs;
+use ebbtide_control::ControlPlane as _;
+use serde_json::{Value, json};
+
+use crate::support::{Rig, text};
+
+/// A host that attaches block devices, and has a directory for sockets.
+fn rig() -> Rig {
+    Rig::with(|mut options| {
+        let AttachAs::NbdSocket(dir) = options.attach_as.clone() else { unreachable!("as the rig has it") };
+        (options.attach_as, options.nbd_sockets) = (AttachAs::BlockDevice, Some(dir));
+        options.instant()
+    })
+}
+
+/// An instance with the tag that makes it another host.
+fn launch(rig: &Rig, attach: &str, more: &Value) -> Value {
+    let mut input = json!({"MinCount": 1, "MaxCount": 1, "InstanceType": "m5.large", "TagSpecifications": [
+        {"ResourceType": "instance", "Tags": [{"Key": "ebbtide:attach", "Value": attach}]}]});
+    input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    rig.call("RunInstances", input)["Instances"][0].clone()
+}
+
+/// The URI of a volume's only attachment, which the command line shows too.
+fn uri(rig: &Rig, volume: &str) -> String {
+    let shown = rig.show(volume);
+    let uri = text(&shown["Attachments"][0]["AssociatedResource"]);
+    let attachment = rig.control.volume(volume, None).unwrap().volume.attachment.unwrap();
+    assert_eq!((attachment.uri.as_deref(), attachment.device), (Some(uri.as_str()), None));
+    uri
+}
+
+/// What a client of NBD finds there, bytes; none, with the words that the test runner counts, without a client.
+fn size_at(uri: &str) -> Option<u64> {
+    match Command::new("nbdinfo").args(["--size", uri]).output() {
+        Err(_) => {
+            println!("SKIPPED: nbdinfo (libnbd-bin) is missing");
+            None
+        }
+        Ok(ran) => {
+            assert!(ran.status.success(), "{uri}: {}", String::from_utf8_lossy(&ran.stderr));
+            Some(String::from_utf8(ran.stdout).unwrap().trim().parse().unwrap())
+        }
+    }
+}
+
+#[test]
+fn volumes_of_another_host_are_exported_where_the_answers_say() {
+    let rig = rig();
+    for (attach, begins) in [("nbd", "nbd+unix:///"), ("tcp:127.0.0.1:0", "nbd://127.0.0.1:")] {
+        let instance = text(&launch(&rig, attach, &json!({}))["InstanceId"]);
+        let volume = rig.volume();
+        let answer = rig.attach(&volume, &instance, "/dev/sdf");
+        let found = uri(&rig, &volume);
+        assert!(found.starts_with(begins) && found.contains(&volume), "{found}");
+        assert_eq!(answer["AssociatedResource"], found);
+        assert!(size_at(&found).is_none_or(|bytes| bytes == 1 << 30));
+        rig.call("DetachVolume", json!({"VolumeId": volume}));
+        assert_eq!(rig.state(&volume), "available");
+        let gone = Command::new("nbdinfo").args(["--size", &found]).output();
+        assert!(gone.is_ok_and(|ran| !ran.status.success()) || size_at(&found).is_none());
+    }
+}
+
+#[test]
+fn a_launch_exports_its_volumes_and_a_start_exports_them_again() {
+    let rig = rig();
+    let mapped = json!({"BlockDeviceMappings": [{"DeviceName": "/dev/sdf", "Ebs": {"VolumeSize": 2}}]});
+    let instance = launch(&rig, "tcp:127.0.0.1:0", &mapped);
+    let filter = json!({"Filters": [{"Name": "attachment.instance-id", "Values": [instance["InstanceId"]]}]});
+    let volume = text(&rig.call("DescribeVolumes", filter)["Volumes"][0]["VolumeId"]);
+    assert!(size_at(&uri(&rig, &volume)).is_none_or(|bytes| bytes == 2 << 30));
+    let rig = rig.reopened();
+    assert!(size_at(&uri(&rig, &volume)).is_none_or(|bytes| bytes == 2 << 30), "at the port of this start");
+}
+
+#[test]
+fn a_tag_that_says_nothing_or_opens_a_port_to_others_is_refused() {
+    let rig = rig();
+    let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = format!("tcp:{}", other.local_addr().unwrap());
+    for (attach, code, part) in [
+        (taken.as_str(), "UnsupportedOperation", "cannot be exported for instance"),
+        ("iscsi", "InvalidParameterValue", "Value (iscsi) of the tag ebbtide:attach"),
+        ("unix:/tmp/elsewhere.sock", "InvalidParameterValue", "Give nbd or tcp:HOST:PORT"),
+        ("tcp:0.0.0.0:0", "UnsupportedOperation", "0.0.0.0"),
+    ] {
+        let instance = text(&launch(&rig, attach, &json!({}))["InstanceId"]);
+        let volume = rig.volume();
+        let input = json!({"VolumeId": volume, "InstanceId": instance, "Device": "/dev/sdf"});
+        let refused = rig.refused("AttachVolume", input);
+        assert_eq!(refused.code, code, "{attach}: {refused}");
+        assert!(refused.message.contains(part), "{attach}: {refused}");
+        assert_eq!(rig.state(&volume), "available");
+    }
+}
