@@ -188,7 +188,7 @@ impl Ec2 {
                 if exports::is_other_host(instance)
                     && matches!(error.kind(), ControlErrorKind::Usage | ControlErrorKind::Environment) =>
             {
-                let why = refuse::with_causes(&error);
+                let why = with_causes(&error);
                 let message = format!("The volume cannot be exported for instance '{}': {why}", instance.id);
                 Err(ApiError::client("UnsupportedOperation", message))
             }
