@@ -36,6 +36,7 @@ impl Ec2 {
             access::instance(ask, "AttachVolume", &instance).demand(ask)?;
             ask.end_dry_run()?;
             self.may_attach(ask, &state, &volume, &instance, device)?;
+            exports::export(&self.options, &volume.id, &instance)?;
             let volume = volume.with_attachment(self.attachment(ask, &instance, device));
             state.commit(vec![Change::Volume(volume.clone())])?;
             (volume, instance)

@@ -4,6 +4,7 @@
 //! of the attachment, where AWS has the ARN of the task that has a volume.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use ebbtide_control::{Export, NbdAddress};
@@ -19,6 +20,8 @@ use crate::ApiError;
 pub(super) const TAG: &str = "ebbtide:attach";
 /// Its value for a Unix socket in the home.
 const SOCKET: &str = "nbd";
+/// The first port that is no system service's.
+const UNPRIVILEGED: u16 = 1_024;
 
 /// Where the volumes of other hosts are exported: their NBD URIs. They last as long as the process, as the exports do.
 #[derive(Debug, Default)]
@@ -58,7 +61,7 @@ pub(super) fn is_other_host(instance: &Instance) -> bool {
 /// What an attachment of a volume to an instance is.
 ///
 /// # Errors
-/// `InvalidParameterValue` of a tag with another value than `nbd` or `tcp:HOST:PORT`; `UnsupportedOperation` where this
+/// `InvalidParameterValue` of a tag with another value than `nbd` or a port of the loopback interface; `UnsupportedOperation` where this
 /// service has no place for sockets.
 pub(super) fn export(options: &Options, volume: &str, instance: &Instance) -> Result<Export, ApiError> {
     match instance.tags.get(TAG).map(String::as_str) {
@@ -73,13 +76,23 @@ pub(super) fn export(options: &Options, volume: &str, instance: &Instance) -> Re
             }
         },
         Some(text) => match NbdAddress::parse(text) {
-            Ok(address @ NbdAddress::Tcp { .. }) => Ok(Export::Nbd(address)),
+            Ok(NbdAddress::Tcp { host, port })
+                if is_loopback(&host) && (port == 0 || port >= UNPRIVILEGED) =>
+            {
+                Ok(Export::Nbd(NbdAddress::Tcp { host, port }))
+            }
             _ => Err(refuse::invalid_value(format!(
-                "Value ({text}) of the tag {TAG} of instance '{}' is invalid. Give {SOCKET} or tcp:HOST:PORT.",
+                "Value ({text}) of the tag {TAG} of instance '{}' is invalid. Give {SOCKET}, or tcp:127.0.0.1:PORT with port 0 or \
+                 from {UNPRIVILEGED} on.",
                 instance.id
             ))),
         },
     }
+}
+
+/// Whether a host is the loopback interface without asking a name server, which a caller could make speak.
+fn is_loopback(host: &str) -> bool {
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 fn directory(options: &Options) -> Option<&Path> {

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use super::Ec2;
 use super::access::{self, Right};
 use super::ask::{Ask, Input, Members};
+use super::exports;
 use super::filter::{Filters, Tagged, Tags, one};
 use super::ids::Kind;
 use super::page::{Page, Paging};
@@ -125,6 +126,25 @@ fn resources<'a>(ask: &Ask<'a>) -> Result<Vec<(Kind, &'a str)>, ApiError> {
     ids.into_iter().map(kind).collect()
 }
 
+/// Refuses to change how the volumes of an instance are exported while it has any: a start would export them in the new way.
+fn keeps_exports(
+    ask: &Ask<'_>,
+    state: &State,
+    (kind, id): (Kind, &str),
+    tags: &Tags,
+) -> Result<(), ApiError> {
+    if kind != Kind::Instance || state.tags(ask, kind, id)?.get(exports::TAG) == tags.get(exports::TAG) {
+        return Ok(());
+    }
+    if state.volumes_of(id).any(|(_, attachment)| attachment.holds()) {
+        let tag = exports::TAG;
+        return Err(refuse::incorrect_state(format!(
+            "The tag {tag} of instance '{id}' cannot be changed while volumes are attached to it."
+        )));
+    }
+    Ok(())
+}
+
 /// The right to tag or untag a resource that exists.
 fn right(ask: &Ask<'_>, state: &State, kind: Kind, id: &str) -> Result<Right, ApiError> {
     let action = ask.call.action;
@@ -152,6 +172,7 @@ impl Ec2 {
             let mut tags = state.tags(ask, kind, id)?.clone();
             tags.extend(given.clone());
             limit(&tags)?;
+            keeps_exports(ask, &state, (kind, id), &tags)?;
             changes.push(state.retag(ask, kind, id, tags)?);
         }
         state.commit(changes)?;
@@ -188,6 +209,7 @@ impl Ec2 {
                 let named = named.iter().find(|tag| tag.text("Key") == Some(key.as_str()));
                 named.is_none_or(|tag| tag.text("Value").is_some_and(|value| value != has.as_str()))
             });
+            keeps_exports(ask, &state, (kind, id), &tags)?;
             changes.push(state.retag(ask, kind, id, tags)?);
         }
         state.commit(changes)?;

@@ -121,6 +121,8 @@ impl PolicyAuthorizer<'_> {
         set("aws:CurrentTime", date(seconds));
         if let Some(session) = self.session {
             set("aws:TokenIssueTime", date(session.issued_ms / 1000));
+            // AWS has it with temporary keys alone; no user of a home has a device.
+            set("aws:MultiFactorAuthPresent", "false".to_owned());
         }
         set("aws:EpochTime", seconds.to_string());
         set("aws:PrincipalAccount", caller.account.clone());

@@ -24,8 +24,11 @@ const SCHEMA: Schema = Schema { file: "sts.db", versions: &[include_str!("db.sql
 /// long as the longest session.
 const REMEMBERED_MS: u64 = 129_600_000;
 
-/// The most keys that are kept, about 1 KiB each. STS of AWS has a limit of requests a second instead.
+/// The most keys that are kept, 1 to 10 KiB each. STS of AWS has a limit of requests a second instead.
 const MOST: usize = 50_000;
+
+/// The most keys of one user or role that have not ended: none keeps the others from theirs.
+const MOST_OF_ONE: usize = 5_000;
 
 /// Bytes of a token before its encoding, unless more are asked for.
 const TOKEN_BYTES: usize = 96;
@@ -59,6 +62,17 @@ pub(crate) struct TemporaryKey {
 impl std::fmt::Debug for TemporaryKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("TemporaryKey").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+impl Principal {
+    /// Whether it is the same user, or the same role whatever the session.
+    fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::User { access_key: one }, Self::User { access_key: other }) => one == other,
+            (Self::Role { id: one, .. }, Self::Role { id: other, .. }) => one == other,
+            _ => false,
+        }
     }
 }
 
@@ -120,7 +134,7 @@ impl Session {
 /// Why a key cannot be kept.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum KeepError {
-    /// There are [`MOST`].
+    /// There are [`MOST`], or [`MOST_OF_ONE`] of one principal.
     #[error("there are {0} temporary keys")]
     TooMany(usize),
     /// They cannot be written.
@@ -133,6 +147,7 @@ pub(crate) enum KeepError {
 pub struct Sessions {
     state: Mutex<State>,
     most: usize,
+    most_of_one: usize,
 }
 
 #[derive(Debug)]
@@ -155,7 +170,7 @@ impl Sessions {
             (session.key.id.clone(), Arc::new(session))
         };
         let sessions = records.into_iter().map(session).collect();
-        Ok(Self { state: Mutex::new(State { file, sessions }), most: MOST })
+        Ok(Self { state: Mutex::new(State { file, sessions }), most: MOST, most_of_one: MOST_OF_ONE })
     }
 
     /// The session of an access key, whether it has ended or not; none where it is not known.
@@ -173,10 +188,21 @@ impl Sessions {
         let record = Record { key: key.clone(), of, policy: policy.map(str::to_owned) };
         let mut state = self.state.lock();
         let now_ms = key.issued_ms;
+        let has_ended = |session: &&Arc<Session>| session.key.expires_ms <= now_ms;
+        let own = state.sessions.values().filter(|one| !has_ended(one) && one.of.is_same(&record.of));
+        if own.count() >= self.most_of_one {
+            return Err(KeepError::TooMany(self.most_of_one));
+        }
         let is_over =
             |session: &&Arc<Session>| session.key.expires_ms.saturating_add(REMEMBERED_MS) <= now_ms;
-        let over: Vec<String> =
-            state.sessions.values().filter(is_over).map(|session| session.key.id.clone()).collect();
+        let ids = |sessions: &mut dyn Iterator<Item = &Arc<Session>>| -> Vec<String> {
+            sessions.map(|session| session.key.id.clone()).collect()
+        };
+        let mut over = ids(&mut state.sessions.values().filter(is_over));
+        if state.sessions.len() - over.len() >= self.most {
+            // Those that have ended are remembered only where there is room.
+            over = ids(&mut state.sessions.values().filter(has_ended));
+        }
         if state.sessions.len() - over.len() >= self.most {
             return Err(KeepError::TooMany(self.most));
         }
@@ -233,16 +259,26 @@ mod tests {
     #[test]
     fn keys_that_ended_are_remembered_for_a_time_and_there_is_a_most() {
         let home = tempfile::tempdir().unwrap();
-        let sessions = Sessions { most: 2, ..Sessions::open(home.path()).unwrap() };
+        let sessions = Sessions { most: 2, most_of_one: 1, ..Sessions::open(home.path()).unwrap() };
+        let role = |session: &str| Principal::Role {
+            name: "r".to_owned(),
+            id: "AROA".to_owned(),
+            session: session.to_owned(),
+        };
         let first = key(NOW_MS);
         sessions.keep(&first, anna(), None).unwrap();
         let over = first.expires_ms + REMEMBERED_MS;
         sessions.keep(&key(over - 1), anna(), None).unwrap();
         assert!(sessions.find(&first.id).is_some(), "its user learns that it has ended");
         let refused = sessions.keep(&key(over - 1), anna(), None).unwrap_err();
+        assert_eq!(refused.to_string(), "there are 1 temporary keys", "of one user");
+        let third = key(over - 1);
+        sessions.keep(&third, role("a"), None).unwrap();
+        assert!(sessions.find(&first.id).is_none(), "it had ended, and there was no room");
+        assert!(sessions.keep(&key(over - 1), role("b"), None).is_err(), "another session of the same role");
+        let bob = Principal::User { access_key: "AKIABOB".to_owned() };
+        let refused = sessions.keep(&key(over - 1), bob, None).unwrap_err();
         assert_eq!(refused.to_string(), "there are 2 temporary keys");
-        let third = key(over);
-        sessions.keep(&third, anna(), None).unwrap();
         drop(sessions);
         let again = Sessions::open(home.path()).unwrap();
         assert!(again.find(&first.id).is_none() && again.find(&third.id).is_some());

@@ -79,6 +79,30 @@ fn a_launch_exports_its_volumes_and_a_start_exports_them_again() {
 }
 
 #[test]
+fn the_tag_of_an_instance_with_volumes_stays_as_it_is() {
+    let rig = rig();
+    let instance = text(&launch(&rig, "nbd", &json!({}))["InstanceId"]);
+    let tag =
+        |value: &str| json!({"Resources": [instance], "Tags": [{"Key": "ebbtide:attach", "Value": value}]});
+    rig.call("CreateTags", tag("tcp:127.0.0.1:0"));
+    rig.call("CreateTags", tag("nbd"));
+    let volume = rig.volume();
+    rig.attach(&volume, &instance, "/dev/sdf");
+    for (action, input) in [
+        ("CreateTags", tag("tcp:127.0.0.1:0")),
+        ("DeleteTags", json!({"Resources": [instance], "Tags": [{"Key": "ebbtide:attach"}]})),
+        ("DeleteTags", json!({"Resources": [instance]})),
+    ] {
+        let refused = rig.refused(action, input);
+        assert_eq!(refused.code, "IncorrectState", "{action}: {refused}");
+    }
+    rig.call("CreateTags", tag("nbd"));
+    rig.call("CreateTags", json!({"Resources": [instance], "Tags": [{"Key": "team", "Value": "db"}]}));
+    rig.call("DetachVolume", json!({"VolumeId": volume}));
+    rig.call("DeleteTags", json!({"Resources": [instance], "Tags": [{"Key": "ebbtide:attach"}]}));
+}
+
+#[test]
 fn a_tag_that_says_nothing_or_opens_a_port_to_others_is_refused() {
     let rig = rig();
     let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -86,8 +110,10 @@ fn a_tag_that_says_nothing_or_opens_a_port_to_others_is_refused() {
     for (attach, code, part) in [
         (taken.as_str(), "UnsupportedOperation", "cannot be exported for instance"),
         ("iscsi", "InvalidParameterValue", "Value (iscsi) of the tag ebbtide:attach"),
-        ("unix:/tmp/elsewhere.sock", "InvalidParameterValue", "Give nbd or tcp:HOST:PORT"),
-        ("tcp:0.0.0.0:0", "UnsupportedOperation", "0.0.0.0"),
+        ("unix:/tmp/elsewhere.sock", "InvalidParameterValue", "Give nbd, or tcp:127.0.0.1:PORT"),
+        ("tcp:0.0.0.0:0", "InvalidParameterValue", "0.0.0.0"),
+        ("tcp:internal.example:0", "InvalidParameterValue", "internal.example"),
+        ("tcp:127.0.0.1:25", "InvalidParameterValue", "from 1024 on"),
     ] {
         let instance = text(&launch(&rig, attach, &json!({}))["InstanceId"]);
         let volume = rig.volume();

@@ -129,6 +129,9 @@ impl ChangeLog {
     }
 
     fn append_text(&mut self, text: &[u8], host_sync: bool) -> io::Result<()> {
+        if text.contains(&b'\n') {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "a change has a line end in it"));
+        }
         self.dir.require_held()?;
         self.make_ready(host_sync)?;
         let line = line(self.number, self.end, text);

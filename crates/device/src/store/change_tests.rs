@@ -143,6 +143,27 @@ fn a_store_of_the_first_format_is_brought_to_the_second_and_a_kill_at_any_step_l
 }
 
 #[test]
+fn a_store_of_the_first_format_takes_changes_of_what_it_had() {
+    let dir = filled();
+    to_first_format(dir.path());
+    let store = open(dir.path());
+    store.snapshot("v", "t", json!({"of": "t"})).unwrap();
+    store.copy_snapshot("s", "u").unwrap();
+    write(&store, "v", 1, 9);
+    store.settle();
+    let killed = image(dir.path());
+    drop(store);
+    for dir in [dir.path(), killed.path()] {
+        let report = check(dir, None).unwrap();
+        assert!(report.is_clean(), "{:?}", report.damages);
+        let store = open(dir);
+        assert_eq!([("v", 0), ("v", 1)].map(|(volume, at)| first_byte(&store, volume, at)), [2, 9]);
+        let names: Vec<_> = store.snapshots().into_iter().map(|snapshot| snapshot.name).collect();
+        assert_eq!(names, ["s", "t", "u"]);
+    }
+}
+
+#[test]
 fn a_partly_written_successor_of_the_manifest_is_removed() {
     let dir = filled();
     to_first_format(dir.path());

@@ -3,6 +3,7 @@
 //! A store has tens of thousands of them in memory, and looks into none: as a tree of values each takes 1.5 KiB, as text a
 //! tenth of that.
 
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -27,7 +28,13 @@ impl From<Value> for Meta {
 
 impl<'de> Deserialize<'de> for Meta {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Box::<RawValue>::deserialize(deserializer).map(Self)
+        let text = Box::<RawValue>::deserialize(deserializer)?;
+        // Manifests of the first format have line ends between the values, and a change is one line of the log.
+        if text.get().contains(['\n', '\r']) {
+            let value: Value = serde_json::from_str(text.get()).map_err(D::Error::custom)?;
+            return Ok(Self::from(value));
+        }
+        Ok(Self(text))
     }
 }
 
@@ -53,5 +60,7 @@ mod tests {
         let spaced: Meta = serde_json::from_str(r#"{ "b" : 1, "a" : 2 }"#).unwrap();
         assert_eq!(spaced, Meta::from(json!({"a": 2, "b": 1})));
         assert_ne!(spaced, Meta::from(json!({"a": 2})));
+        let pretty: Meta = serde_json::from_str("{\n  \"a\": 1,\r\n  \"b\": \"\\n\"\n}").unwrap();
+        assert_eq!(serde_json::to_string(&pretty).unwrap(), r#"{"a":1,"b":"\n"}"#, "one line");
     }
 }

@@ -11,6 +11,7 @@ use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::entries::{Change, LayerId};
+use super::home::release_spare;
 use super::layer::{Chain, Frozen, Top};
 use super::maps::{BlockKind, Maps};
 use super::shared::{Doomed, Job, StoreShared, StoreState};
@@ -97,7 +98,9 @@ impl StoreShared {
             let done = self.run(&job);
             state = self.state.lock();
             state.working = false;
-            if let Err(e) = done {
+            if let Err(e) = done
+                && !self.made_room_for(&job, &e)
+            {
                 let cause = std::error::Error::source(&e).map(ToString::to_string).unwrap_or_default();
                 tracing::warn!(?job, error = %e, cause, "background work waits for the next change");
                 state.given_up.insert(job);
@@ -111,6 +114,13 @@ impl StoreShared {
         if unsynced && let Err(error) = self.sync_log() {
             tracing::warn!(%error, "the log of the manifest is not sealed");
         }
+    }
+
+    /// Whether a job failed for want of room, and has some now. A merge needs room before it gives room back: without the
+    /// spare, a deletion on a full disk would never give any.
+    fn made_room_for(&self, job: &Job, error: &StoreError) -> bool {
+        let gives_room = matches!(job, Job::Merge { .. } | Job::Absorb { .. });
+        gives_room && error.is_full() && release_spare(&self.dir)
     }
 
     /// Seals the journals of volumes that nobody flushes. With `host_sync` only a sync may.

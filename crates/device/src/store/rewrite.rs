@@ -44,6 +44,7 @@ impl StoreShared {
         if !doomed.is_empty() {
             self.remove_doomed(doomed);
             keep_spare(&self.dir);
+            self.room_was_made();
         }
         Ok(())
     }
@@ -81,6 +82,7 @@ impl StoreShared {
             sync_names(&self.dir)?;
         }
         old.discard();
+        self.room_was_made();
         Ok(())
     }
 }

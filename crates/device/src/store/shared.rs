@@ -235,6 +235,11 @@ impl StoreShared {
         }
     }
 
+    /// Lets the background work try again what a full disk kept it from.
+    pub(super) fn room_was_made(&self) {
+        self.something_changed(&mut self.state.lock());
+    }
+
     /// Lets the background work look again.
     fn something_changed(&self, state: &mut StoreState) {
         state.given_up.clear();
