@@ -176,6 +176,10 @@ fn still(status: &Status, has_all: bool) -> Outcome {
         None if has_all => {
             Outcome::Unseen(format!("the source of the replica brought nothing new for {span} s"))
         }
+        // One that cannot connect has an error; this one is still at it.
+        None if !status.connected => {
+            Outcome::Unseen(format!("the replica was not connected to its source for {span} s"))
+        }
         Some(error) if status.is_alone() => {
             Outcome::Unseen(format!("the source of the replica does not answer: {error}"))
         }

@@ -10,8 +10,8 @@ use crate::sys::Scheduling;
 const LATEST_NS: u64 = 60_000_000_000;
 
 /// How late answers were against the model's completion times, from the due time to the moment when
-/// the answer had been handed over. Only I/O that the model makes wait is counted; what it lets pass
-/// at once never meets the pacer.
+/// the answer had been handed over. Only I/O that the model makes wait is counted, also where its time was over when it was
+/// submitted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct PacingReport {
     /// Answers counted.

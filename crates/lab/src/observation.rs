@@ -43,7 +43,8 @@ impl LabRun {
             Some((name.trim().replace('-', "_"), value.trim().to_owned()))
         };
         // `mariadbd  Ver 10.11.19-MariaDB for Linux`: the text names the maker, the word after Ver is the version.
-        let text = &self.server.version;
+        let own = self.server.sources.get(arm);
+        let text = own.map_or(&self.server.version, |own| &own.version);
         let version = text.split_whitespace().skip_while(|word| *word != "Ver").nth(1).unwrap_or(text);
         let known = [("version", version), ("version_comment", text)];
         let known = known.map(|(name, value)| (name.to_owned(), value.to_owned()));
@@ -65,6 +66,7 @@ fn file_system(arm: &Arm) -> Option<FileSystem> {
 mod tests {
     use std::collections::BTreeMap;
 
+    use crate::record::ProgramFacts;
     use crate::summary::fixture;
 
     use super::*;
@@ -86,6 +88,20 @@ mod tests {
         assert_eq!((facts.version.as_str(), facts.doublewrite.as_deref()), ("10.11.19-MariaDB", Some("OFF")));
         assert_eq!(facts.page_bytes, None, "a default is not known");
         assert_eq!(seen.volume, run.experiment.arms[0].volumes.get(&Role::Data).cloned());
+    }
+
+    #[test]
+    fn an_arm_with_a_server_of_its_own_shows_that_one() {
+        let mut run = fixture::run(&["one", "two"]);
+        run.server.version = "mariadbd  Ver 10.11.19-MariaDB for Linux on x86_64".to_owned();
+        let own = ProgramFacts {
+            path: "/x/mysqld".to_owned(),
+            flavour: "mysql".to_owned(),
+            version: "/x/mysqld  Ver 9.7.4 for Linux on x86_64 (MySQL Community Server - GPL)".to_owned(),
+        };
+        run.server.sources = BTreeMap::from([("two".to_owned(), own)]);
+        let version = |arm| run.observation(&fixture::trial(arm, 0, &[1.0])).facts.unwrap().version;
+        assert_eq!(["one", "two"].map(version), ["10.11.19-MariaDB", "9.7.4"]);
     }
 
     #[test]

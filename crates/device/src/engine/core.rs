@@ -43,6 +43,8 @@ const QUEUE_CAPACITY: usize = 1024;
 pub(crate) struct Pending {
     pub(super) due: Nanos,
     pub(super) arrived: Nanos,
+    /// Whether the model has it wait.
+    waits: bool,
     pub(super) sequence: u64,
     pub(super) command: Command,
     pub(super) offset: u64,
@@ -59,7 +61,19 @@ impl Pending {
     /// A request that has just come and that the model has not seen.
     fn arriving(request: Request, arrived: Nanos) -> Self {
         let Request { command, offset, len, fua, data, reply } = request;
-        Self { due: arrived, arrived, sequence: 0, command, offset, len, fua, data, fate: Ok(()), reply }
+        Self {
+            due: arrived,
+            arrived,
+            waits: false,
+            sequence: 0,
+            command,
+            offset,
+            len,
+            fua,
+            data,
+            fate: Ok(()),
+            reply,
+        }
     }
 
     fn key(&self) -> (Nanos, u64) {
@@ -113,6 +127,8 @@ pub(crate) struct EngineState {
     queue: BinaryHeap<Pending>,
     /// What arrived during a stall; the model has not seen it.
     held_back: VecDeque<Pending>,
+    /// The latest arrival that the model has seen.
+    latest: Nanos,
     stalled_since: Option<Nanos>,
     sequence: u64,
     leading: bool,
@@ -150,6 +166,9 @@ impl EngineState {
         let grant = self.model.submit(io, now, &mut self.rng);
         let added = self.faults.added_ns(request.command);
         request.due = grant.completes + Nanos(added);
+        // Another thread may have submitted in between: then the model's present is a little later than the arrival.
+        self.latest = self.latest.max(now);
+        request.waits = request.due > self.latest;
         if let Some(observed) = &mut self.observed {
             observed.push(ObservedIo { at: now, completes: request.due, io });
         }
@@ -230,6 +249,7 @@ impl Core {
                 faults: Faults::default(),
                 queue: BinaryHeap::with_capacity(QUEUE_CAPACITY),
                 held_back: VecDeque::new(),
+                latest: Nanos::ZERO,
                 stalled_since: None,
                 sequence: 0,
                 leading: false,
@@ -307,10 +327,10 @@ impl Core {
         drop(state);
         if charged && (pending.due <= arrived || pending.due <= self.clock.now()) {
             let done = pending.fate.and_then(|()| self.apply(command, offset, len, false, Some(data)));
-            let due = pending.due;
+            let (waits, due) = (pending.waits, pending.due);
             pending.reply.send(done.map(|()| None));
             self.trace(command, offset, len, (arrived, due), done);
-            self.note_lateness(arrived, due);
+            self.note_lateness(waits, due);
             return note_submission(arrived, false);
         }
         let mut buffer = self.pool.take(data.len());
@@ -424,14 +444,14 @@ impl Core {
 
     /// As [`Core::perform`]; notes how late the request was answered.
     pub(crate) fn perform_due(&self, pending: Pending) {
-        let Pending { arrived, due, .. } = pending;
+        let Pending { waits, due, .. } = pending;
         self.perform(pending);
-        self.note_lateness(arrived, due);
+        self.note_lateness(waits, due);
     }
 
     /// Notes how late a request was answered, where it had a time to wait: also one that was late before it could wait.
-    fn note_lateness(&self, arrived: Nanos, due: Nanos) {
-        if due > arrived {
+    fn note_lateness(&self, waits: bool, due: Nanos) {
+        if waits {
             self.lateness.record(self.clock.now().since(due));
         }
     }

@@ -72,9 +72,8 @@ pub fn as_replica(plan: ServerPlan, number: u32, by: Replication) -> ServerPlan 
     ServerPlan { part: Some(replica_part(number, by)), ..plan }
 }
 
-/// A server of MySQL in a topology of several versions by position: it numbers no transactions (`gtid_mode = OFF`), unless
-/// its settings say otherwise. By default 9.7 does and 8.0 does not, and a replica refuses a source that differs from it
-/// (error 1593).
+/// A server of MySQL in a topology by position: it numbers no transactions (`gtid_mode = OFF`), unless its settings say
+/// otherwise. By default 9.7 does and 8.0 does not, and a replica refuses a source that differs from it (error 1593).
 #[must_use]
 pub fn without_gtids(mut plan: ServerPlan) -> ServerPlan {
     if !plan.binary.is_mariadb() && plan.settings.get(GTID_MODE).is_none() {

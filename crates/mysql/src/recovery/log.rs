@@ -84,8 +84,9 @@ const CORRUPTION: [&str; 32] = [
 ];
 /// Words of lines that speak of damage and mean none to what a server stores: what it prints after any crash of its
 /// own, advice, and what a replica's applier says of a relay log that it cannot go on with, which its state reports.
-const HARMLESS: [&str; 5] = [
+const HARMLESS: [&str; 6] = [
     "Relay log read failure",
+    "recovery: automatic recovery failed",
     "libraries it was linked against",
     "You can use CHECK TABLE",
     "Ignoring a doublewrite copy",
@@ -188,10 +189,13 @@ mod tests {
         let lines = [
             format!("2026-11-25 15:23:09 9 [ERROR] Slave SQL: {why}. Internal MariaDB error code: 1594"),
             format!("2026-11-25T15:23:09Z 9 [ERROR] [MY-010596] [Repl] Replica SQL for channel '': {why}"),
+            "2026-11-26T03:11:09Z 0 [Warning] [MY-010532] [Repl] MTS recovery: automatic recovery failed. Either the slave \
+             server had stopped due to an error during an earlier session or relay logs are corrupted."
+                .to_owned(),
             "2026-11-25 15:23:09 9 [ERROR] Slave SQL: Error 'Index for table 't' is corrupt; try to repair it' on query."
                 .to_owned(),
         ];
         let found = LogEvidence::read(&lines);
-        assert_eq!(found.corruption, lines[2..]);
+        assert_eq!(found.corruption, lines[3..]);
     }
 }

@@ -79,7 +79,7 @@ impl<'a> MountedTrial<'a> {
         if arm.topology.is_single() {
             return plan;
         }
-        of_versions(context.planned, topology::as_source(plan, arm.topology.by))
+        of_topology(context.planned, topology::as_source(plan, arm.topology.by))
     }
 
     /// The replicas that follow it.
@@ -89,7 +89,7 @@ impl<'a> MountedTrial<'a> {
         let plan = |(number, volumes): (u32, &Volumes<'_>)| {
             let work_dir = self.lab.work_dir(&format!("replica-{number}"));
             let plan = arm_server::server_plan(volumes, replica, work_dir, context.cancel);
-            of_versions(context.planned, topology::as_replica(plan, number, by))
+            of_topology(context.planned, topology::as_replica(plan, number, by))
         };
         (1..).zip(&self.replicas).map(plan).collect()
     }
@@ -200,11 +200,10 @@ impl<'a> MountedTrial<'a> {
     }
 }
 
-/// A server of an arm, with what servers of several versions need to follow each other.
-fn of_versions(planned: &PlannedArm, plan: ServerPlan) -> ServerPlan {
-    let differ = planned.replica.as_ref().is_some_and(|replica| replica.server != planned.server);
+/// A server of an arm, which by position numbers no transactions, whatever its version does by default.
+fn of_topology(planned: &PlannedArm, plan: ServerPlan) -> ServerPlan {
     let by_position = planned.arm.topology.by == Replication::Position;
-    if differ && by_position { topology::without_gtids(plan) } else { plan }
+    if planned.replica.is_some() && by_position { topology::without_gtids(plan) } else { plan }
 }
 
 /// Whether a server's log reports that a file could not grow. Servers ask for tens of MiB at a time, so
