@@ -177,7 +177,7 @@ fn still(status: &Status, has_all: bool) -> Outcome {
             Outcome::Unseen(format!("the source of the replica brought nothing new for {span} s"))
         }
         // One that cannot connect has an error; this one is still at it.
-        None if !status.connected => {
+        None if status.fetching && !status.connected => {
             Outcome::Unseen(format!("the replica was not connected to its source for {span} s"))
         }
         Some(error) if status.is_alone() => {

@@ -145,14 +145,7 @@ fn is_principal(name: &str) -> bool {
         let fits = rest == "root" || ["user/", "role/"].iter().any(|kind| rest.starts_with(kind));
         Some(is_account(account) && fits)
     };
-    let of_sts = || {
-        let (account, rest) = name.strip_prefix("arn:aws:sts::")?.split_once(':')?;
-        let (role, session) = rest.strip_prefix("assumed-role/")?.split_once('/')?;
-        Some(is_account(account) && !role.is_empty() && !session.is_empty())
-    };
-    // As on AWS: a wildcard stands for everyone, and never for a part of a name.
-    let has_wildcard = name != "*" && name.contains(['*', '?']);
-    !has_wildcard && (name == "*" || is_account(name) || of_sts() == Some(true) || of_iam() == Some(true))
+    name == "*" || is_account(name) || name.starts_with("arn:aws:sts::") || of_iam() == Some(true)
 }
 
 #[cfg(test)]

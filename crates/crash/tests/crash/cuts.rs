@@ -241,7 +241,7 @@ sync_relay_log_info = 0
 }
 
 #[test]
-fn a_replica_of_mysql_that_fetches_again_goes_on_and_one_that_needs_its_lost_relay_log_does_not() {
+fn a_replica_of_mysql_by_gtid_goes_on_and_one_that_needs_its_lost_relay_log_does_not() {
     needs!();
     let Ok(mysql) = Binary::detect(Some(Path::new("mysql-9.7"))) else {
         println!("SKIPPED: mysql-9.7 is not here: ./dev servers mysql-9.7");
@@ -281,9 +281,13 @@ sync_relay_log = 0
     assert!(summary.valid, "{:?}", summary.void);
     assert_eq!(summary.canaries.len(), 4, "one of them is a replica");
     assert_eq!((of(&run, "gtid").len(), of(&run, "position").len()), (4, 4));
-    for cut in [of(&run, "gtid"), of(&run, "position")].concat() {
+    for cut in of(&run, "gtid") {
         assert!(cut.verdicts.is_empty(), "{cut:?}");
         assert!(cut.resumed.as_ref().unwrap().caught_up_s.is_some(), "{cut:?}");
+    }
+    // Without GTIDs the server may fail to recover its applier (error 1872), which is what the verdict says then.
+    for cut in of(&run, "position") {
+        assert!(cut.kinds().iter().all(|kind| *kind == VerdictKind::ReplicationBroken), "{cut:?}");
     }
     for cut in of(&run, "unsynced") {
         assert_eq!(cut.kinds(), [VerdictKind::ReplicationBroken], "{cut:?}");

@@ -35,6 +35,9 @@ const MAX_ROUNDS: u32 = 8;
 /// Records since the last rewrite above which the journal of an open volume is rewritten: 5 MiB of them.
 const REWRITE_RECORDS: u64 = 1 << 18;
 
+/// Bytes of a merge that takes the spare room: half of it, so that the journal and the log have room, too.
+const MOST_OF_SPARE: u64 = 128 << 10;
+
 /// How often an idle worker looks at the journals of open volumes, and seals them.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
@@ -94,19 +97,26 @@ impl StoreShared {
             state.working = true;
             state.synced_last = job == Job::SyncLog;
             let sealed = if let Job::Seal(id) = job { Some(id) } else { None };
+            let changes = state.changes;
             drop(state);
             let done = self.run(&job);
             state = self.state.lock();
             state.working = false;
+            // What failed before something changed is tried again.
+            let is_same = state.changes == changes;
             if let Err(e) = done
-                && !self.made_room_for(&job, &e)
+                && is_same
+                && !self.made_room_for(&state, &job, &e)
             {
                 let cause = std::error::Error::source(&e).map(ToString::to_string).unwrap_or_default();
                 tracing::warn!(?job, error = %e, cause, "background work waits for the next change");
                 state.given_up.insert(job);
             }
-            if let Some(id) = sealed {
-                state.forget_settled_up_to(id);
+            match sealed {
+                Some(id) if is_same => state.forget_settled_up_to(id),
+                // Which of the others failed is not known any more.
+                Some(id) => drop(state.unsettled.remove(&id)),
+                None => {}
             }
         }
         let unsynced = state.log_unsynced;
@@ -117,10 +127,17 @@ impl StoreShared {
     }
 
     /// Whether a job failed for want of room, and has some now. A merge needs room before it gives room back: without the
-    /// spare, a deletion on a full disk would never give any.
-    fn made_room_for(&self, job: &Job, error: &StoreError) -> bool {
-        let gives_room = matches!(job, Job::Merge { .. } | Job::Absorb { .. });
-        gives_room && error.is_full() && release_spare(&self.dir)
+    /// spare, a deletion on a full disk may never give any. One that may need more than that leaves it to deletions.
+    fn made_room_for(&self, state: &StoreState, job: &Job, error: &StoreError) -> bool {
+        let child = match job {
+            Job::Merge { child, .. } => state.layers.get(child).cloned(),
+            Job::Absorb { volume, .. } => state.volume(volume).ok().map(|volume| state.layer(volume.top)),
+            _ => None,
+        };
+        let fits = child.is_some_and(|child| {
+            child.is_ok_and(|child| child.maps.decided_blocks() * BLOCK_BYTES <= MOST_OF_SPARE)
+        });
+        fits && error.is_full() && release_spare(&self.dir)
     }
 
     /// Seals the journals of volumes that nobody flushes. With `host_sync` only a sync may.
@@ -216,8 +233,9 @@ impl StoreShared {
         let (Ok(lower), Ok(upper)) = (state.layer(parent), state.layer(child)) else { return Ok(()) };
         if upper.maps.decided_blocks() > ABSORB_BLOCKS {
             drop((gate, upper));
+            self.put_layer_on_top(&mut state, volume)?;
             state.rounds += 1;
-            return self.put_layer_on_top(&mut state, volume);
+            return Ok(());
         }
         let Some(merged) = self.copy_down(&lower, &upper, false)? else { return Ok(()) };
         let change = Change::merge_child(&state.manifest, parent, child);

@@ -89,6 +89,7 @@ impl VolumeStore {
             open: BTreeMap::new(),
             given_up: BTreeSet::new(),
             rounds: 0,
+            changes: 0,
             working: false,
             synced_last: false,
             waiting: 0,

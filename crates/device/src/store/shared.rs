@@ -54,6 +54,8 @@ pub(super) struct StoreState {
     pub(super) given_up: BTreeSet<Job>,
     /// Layers frozen by the background work since something changed.
     pub(super) rounds: u32,
+    /// How often something has changed.
+    pub(super) changes: u64,
     /// Whether a job runs.
     pub(super) working: bool,
     /// Whether the latest job was [`Job::SyncLog`].
@@ -222,7 +224,10 @@ impl StoreShared {
             return;
         }
         drop(state);
-        self.remove_doomed(layers);
+        if !layers.is_empty() {
+            self.remove_doomed(layers);
+            self.room_was_made();
+        }
     }
 
     /// Removes the files of layers.
@@ -242,6 +247,7 @@ impl StoreShared {
 
     /// Lets the background work look again.
     fn something_changed(&self, state: &mut StoreState) {
+        state.changes += 1;
         state.given_up.clear();
         self.changed.notify_all();
     }
