@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use super::block::{self, BlockExport};
 use super::filesystem::{self, Content, FsType, SUPERBLOCK_AT, SUPERBLOCK_BYTES};
@@ -171,10 +172,7 @@ impl Parts {
         let (true, Some(dir)) = (self.mounted, self.record.mount_dir.clone()) else {
             return Err(HostError::NotMounted { volume: volume.to_owned() });
         };
-        filesystem::unmount(&dir, false, &|_| ()).map_err(|error| match error.is_busy() {
-            true => in_use(volume, &dir, &holders::of_directory(&dir)),
-            false => error.into(),
-        })?;
+        unmount_unused(volume, &dir, &|_| ())?;
         self.mounted = false;
         self.forget_mount_dir();
         self.record.mount_dir = None;
@@ -311,15 +309,12 @@ impl Parts {
             }
             let action = format!("unmounting {}", dir.display());
             progress(&action);
-            match filesystem::unmount(dir, false, &|past| progress(&waiting(&action, past))) {
-                Err(error) if error.is_busy() && !force => {
-                    return Err(in_use(volume, dir, &holders::of_directory(dir)));
-                }
-                Err(error) if force => {
-                    tracing::warn!(volume, %error, "detaching the mount while it is in use");
-                    filesystem::unmount(dir, true, &|_| ())?;
-                }
-                other => other?,
+            let waiting = |past| progress(&waiting(&action, past));
+            if !force {
+                unmount_unused(volume, dir, &waiting)?;
+            } else if let Err(error) = filesystem::unmount(dir, false, &waiting) {
+                tracing::warn!(volume, %error, "detaching the mount while it is in use");
+                filesystem::unmount(dir, true, &|_| ())?;
             }
         }
         self.mounted = false;
@@ -427,5 +422,29 @@ pub(super) fn check_mount_dir(dir: &Path) -> Result<(), HostError> {
         Ok(_) => refuse("it is not empty"),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
         Err(error) => refuse(&error.to_string()),
+    }
+}
+
+/// How long a mount may be in use although no process is found that uses it. A process that is just starting another one has its
+/// files open there too, until that one begins its own program.
+const PASSING_USE: Duration = Duration::from_secs(2);
+
+/// Unmounts a directory.
+///
+/// # Errors
+/// [`HostError::InUse`] where somebody uses it.
+fn unmount_unused(volume: &str, dir: &Path, waiting: &dyn Fn(Duration)) -> Result<(), HostError> {
+    let end = Instant::now() + PASSING_USE;
+    loop {
+        match filesystem::unmount(dir, false, waiting) {
+            Err(error) if error.is_busy() => {
+                let holders = holders::of_directory(dir);
+                if !holders.is_empty() || Instant::now() >= end {
+                    return Err(in_use(volume, dir, &holders));
+                }
+                sleep(Duration::from_millis(10));
+            }
+            other => return Ok(other?),
+        }
     }
 }
