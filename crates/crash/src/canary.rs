@@ -9,7 +9,7 @@ use ebbtide_mysql::{SettingError, Settings};
 use super::replication_part;
 
 /// How often a canary's power is cut at most; the first cut that shows the damage ends it. On an idle machine one of the
-/// first few does. On a starved one, where the server has few pages in flight, it took 21 to see a torn page.
+/// first few does. On a starved one, where the server has few pages in flight, a torn page may take tens.
 pub(super) const CUTS: u32 = 120;
 
 /// Storage that loses what was not flushed: a consumer SSD with a volatile cache.

@@ -6,7 +6,7 @@ use std::process::Command;
 use ebbtide_catalog::Resolved;
 use ebbtide_device::faults::Faults;
 use ebbtide_device::host::HostError;
-use ebbtide_lab::experiment::{CrashPlan, Fault, PlannedArm, Replication, Role, ServerRole};
+use ebbtide_lab::experiment::{Fault, PlannedArm, Role};
 use ebbtide_lab::run::arm_server::{self, Volumes};
 use ebbtide_lab::run::error::StepError;
 use ebbtide_lab::run::home::{Lab, TRIAL_PREFIX};
@@ -115,13 +115,10 @@ impl<'a> MountedArm<'a> {
     pub(super) fn plan(&self, context: ArmContext<'_>, work: &str) -> ServerPlan {
         let work_dir = context.lab.work_dir(work);
         let plan = arm_server::server_plan(&self.volumes, context.planned, work_dir, context.cancel);
-        let crash = context.planned.arm.crash.as_ref();
-        let plan = ServerPlan { part: replication_part::of_server(crash), ..plan };
-        let by_position = |crash: &CrashPlan| {
-            crash.role == ServerRole::Replica && crash.replication == Replication::Position
-        };
-        // With GTIDs MySQL skips what comes a second time, and does not recover several appliers: that is another replica.
-        if crash.is_some_and(by_position) { topology::without_gtids(plan) } else { plan }
+        match replication_part::of_server(context.planned.arm.crash.as_ref()) {
+            Some(part) => topology::with_part(plan, part),
+            None => plan,
+        }
     }
 
     /// Starts the arm's server.

@@ -49,10 +49,22 @@ pub const fn replica_part(number: u32, by: Replication) -> ReplicationPart {
     ReplicationPart { server_id: SOURCE_ID + number, replica: true, position: position(by) }
 }
 
+/// A server with its part. By position a server of MySQL numbers no transactions (`gtid_mode = OFF`), unless its settings say
+/// otherwise. By default 9.7 does and 8.0 does not, and a replica refuses a source that differs from it (error 1593). With
+/// GTIDs MySQL also skips what comes a second time, and does not recover several appliers.
+#[must_use]
+pub fn with_part(mut plan: ServerPlan, part: ReplicationPart) -> ServerPlan {
+    let by_position = part.position == Position::Files;
+    if by_position && !plan.binary.is_mariadb() && plan.settings.get(GTID_MODE).is_none() {
+        plan.settings.set(GTID_MODE, "OFF").expect("a raw setting is anything");
+    }
+    ServerPlan { part: Some(part), ..plan }
+}
+
 /// A server as a source.
 #[must_use]
 pub fn as_source(plan: ServerPlan, by: Replication) -> ServerPlan {
-    ServerPlan { tcp: true, part: Some(source_part(by)), ..plan }
+    ServerPlan { tcp: true, ..with_part(plan, source_part(by)) }
 }
 
 /// A server as a source that is not measured: it costs those that are as little as possible.
@@ -69,17 +81,7 @@ pub fn as_cheap_source(mut plan: ServerPlan, by: Replication) -> ServerPlan {
 /// A server as the replica of a number, from 1 on.
 #[must_use]
 pub fn as_replica(plan: ServerPlan, number: u32, by: Replication) -> ServerPlan {
-    ServerPlan { part: Some(replica_part(number, by)), ..plan }
-}
-
-/// A server of MySQL in a topology by position: it numbers no transactions (`gtid_mode = OFF`), unless its settings say
-/// otherwise. By default 9.7 does and 8.0 does not, and a replica refuses a source that differs from it (error 1593).
-#[must_use]
-pub fn without_gtids(mut plan: ServerPlan) -> ServerPlan {
-    if !plan.binary.is_mariadb() && plan.settings.get(GTID_MODE).is_none() {
-        plan.settings.set(GTID_MODE, "OFF").expect("a raw setting is anything");
-    }
-    plan
+    with_part(plan, replica_part(number, by))
 }
 
 /// Has servers follow a source from here on, and waits until they do. Both sides must have the same data.
@@ -122,17 +124,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_several_versions_by_position_mysql_alone_is_told_to_number_no_transactions() {
-        let gtid_mode = |flavour, own: Option<&str>| {
+    fn by_position_mysql_alone_is_told_to_number_no_transactions() {
+        let gtid_mode_by = |by, flavour, own: Option<&str>| {
             let version = Version { major: 9, minor: 7, patch: 4 };
             let binary = Binary { path: "/x/server".into(), flavour, version, text: String::new() };
             let mut plan = ServerPlan::new(binary, Layout::single("/x/data"), "/x/work");
             own.into_iter().for_each(|own| plan.settings.set(GTID_MODE, own).unwrap());
-            without_gtids(plan).settings.get(GTID_MODE).map(str::to_owned)
+            as_replica(plan, 1, by).settings.get(GTID_MODE).map(str::to_owned)
         };
+        let gtid_mode = |flavour, own| gtid_mode_by(Replication::Position, flavour, own);
         assert_eq!(gtid_mode(Flavour::MySql, None).as_deref(), Some("OFF"));
         assert_eq!(gtid_mode(Flavour::MySql, Some("ON_PERMISSIVE")).as_deref(), Some("ON_PERMISSIVE"));
         assert_eq!(gtid_mode(Flavour::MariaDb, None), None);
+        assert_eq!(gtid_mode_by(Replication::Gtid, Flavour::MySql, None), None, "its part says ON");
     }
 
     #[test]

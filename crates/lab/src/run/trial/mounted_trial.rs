@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ebbtide_mysql::ServerPlan;
 
 use super::{Failure, MeasurementStart, TrialContext};
-use crate::experiment::{PlannedArm, Replication, Role};
+use crate::experiment::{PlannedArm, Role};
 use crate::run::arm_server::{self, Volumes};
 use crate::run::error::StepError;
 use crate::run::home::{Lab, TRIAL_PREFIX};
@@ -79,7 +79,7 @@ impl<'a> MountedTrial<'a> {
         if arm.topology.is_single() {
             return plan;
         }
-        of_topology(context.planned, topology::as_source(plan, arm.topology.by))
+        topology::as_source(plan, arm.topology.by)
     }
 
     /// The replicas that follow it.
@@ -89,7 +89,7 @@ impl<'a> MountedTrial<'a> {
         let plan = |(number, volumes): (u32, &Volumes<'_>)| {
             let work_dir = self.lab.work_dir(&format!("replica-{number}"));
             let plan = arm_server::server_plan(volumes, replica, work_dir, context.cancel);
-            of_topology(context.planned, topology::as_replica(plan, number, by))
+            topology::as_replica(plan, number, by)
         };
         (1..).zip(&self.replicas).map(plan).collect()
     }
@@ -198,12 +198,6 @@ impl<'a> MountedTrial<'a> {
         };
         all.filter_map(room).min_by_key(|(free, _)| *free)
     }
-}
-
-/// A server of an arm, which by position numbers no transactions, whatever its version does by default.
-fn of_topology(planned: &PlannedArm, plan: ServerPlan) -> ServerPlan {
-    let by_position = planned.arm.topology.by == Replication::Position;
-    if planned.replica.is_some() && by_position { topology::without_gtids(plan) } else { plan }
 }
 
 /// Whether a server's log reports that a file could not grow. Servers ask for tens of MiB at a time, so
