@@ -51,13 +51,8 @@ impl ResourcePolicy {
     /// The place in the policy that is wrong, and why.
     pub fn parse(text: &str) -> Result<Self, PolicyError> {
         let mut document: Value = serde_json::from_str(text).unwrap_or_default();
-        let statements = match document.get_mut("Statement") {
-            Some(Value::Array(all)) => all.iter_mut().collect(),
-            Some(one) => vec![one],
-            None => Vec::new(),
-        };
         let mut principals = Vec::new();
-        for (number, statement) in statements.into_iter().enumerate() {
+        for (number, statement) in statements_of(&mut document).into_iter().enumerate() {
             let place = format!("Statement[{number}].Principal");
             let Some(fields) = statement.as_object_mut() else { continue };
             // Names of statements may have spaces here.
@@ -92,6 +87,15 @@ impl ResourcePolicy {
             }
         }
         verdict
+    }
+}
+
+/// The statements of a policy's document, which may be a list or one.
+pub(super) fn statements_of(document: &mut Value) -> Vec<&mut Value> {
+    match document.get_mut("Statement") {
+        Some(Value::Array(all)) => all.iter_mut().collect(),
+        Some(one) => vec![one],
+        None => Vec::new(),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::resource::statements_of;
 use super::{Context, PolicyError, ResourcePolicy, Verdict};
 use crate::service::{Caller, Judgement, OwnPolicy};
 
@@ -19,12 +20,7 @@ impl TrustPolicy {
     /// The place in the policy that is wrong, and why.
     pub fn parse(text: &str) -> Result<Self, PolicyError> {
         let mut document: Value = serde_json::from_str(text).unwrap_or_default();
-        let statements = match document.get_mut("Statement") {
-            Some(Value::Array(all)) => all.iter_mut().collect(),
-            Some(one) => vec![one],
-            None => Vec::new(),
-        };
-        for (number, statement) in statements.into_iter().enumerate() {
+        for (number, statement) in statements_of(&mut document).into_iter().enumerate() {
             let Some(fields) = statement.as_object_mut() else { continue };
             for name in ["Resource", "NotResource"] {
                 if fields.contains_key(name) {

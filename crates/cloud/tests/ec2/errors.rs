@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::rows::Mismatches;
-use crate::support::{ACCOUNT, OTHER, Rig, fill, fill_all, text};
+use crate::support::{ACCOUNT, ErrorRow, ErrorTable, OTHER, Rig, fill, fill_all, text};
 use crate::wire::{Protocol, Shapes, Wire, refusal};
 
 /// A home in a state, and the ids of what is in it.
@@ -164,28 +164,13 @@ impl World {
     }
 }
 
-#[derive(serde::Deserialize)]
-struct Table {
-    row: Vec<Row>,
-}
-
-#[derive(serde::Deserialize)]
-struct Row {
-    operation: String,
-    state: String,
-    parameters: Value,
-    code: String,
-    message: String,
-    status: u16,
-}
-
 #[test]
 fn every_row_of_the_errors_is_answered_as_it_says() {
-    let table: Table = toml::from_str(include_str!("../../data/ec2-errors.toml")).unwrap();
+    let table: ErrorTable = toml::from_str(include_str!("../../data/ec2-errors.toml")).unwrap();
     assert!(table.row.len() >= 150, "{} rows", table.row.len());
     let mut worlds: BTreeMap<String, World> = BTreeMap::new();
     let mut wrong = Mismatches::default();
-    for Row { operation, state, parameters, code, message, status } in table.row {
+    for ErrorRow { operation, state, parameters, code, message, status } in table.row {
         let world = worlds.entry(state.clone()).or_insert_with(|| World::in_state(&state));
         let input = world.fill_all(&parameters);
         let expected = (code, world.fill(&message), status);
@@ -198,7 +183,7 @@ fn every_row_of_the_errors_is_answered_as_it_says() {
 
 #[test]
 fn refused_calls_leave_everything_as_it_was() {
-    let table: Table = toml::from_str(include_str!("../../data/ec2-errors.toml")).unwrap();
+    let table: ErrorTable = toml::from_str(include_str!("../../data/ec2-errors.toml")).unwrap();
     let world = World::whole();
     let before = world.all();
     let names = world.rig.names();
@@ -211,7 +196,7 @@ fn refused_calls_leave_everything_as_it_was() {
 
 #[test]
 fn every_row_of_the_errors_goes_over_the_wire_of_ec2() {
-    let table: Table = toml::from_str(include_str!("../../data/ec2-errors.toml")).unwrap();
+    let table: ErrorTable = toml::from_str(include_str!("../../data/ec2-errors.toml")).unwrap();
     let shapes = Shapes::of("ec2");
     let mut worlds: BTreeMap<String, (World, Wire)> = BTreeMap::new();
     let mut wrong = Mismatches::default();

@@ -7,7 +7,7 @@ use ebbtide_cloud::kms::Kms;
 use serde_json::{Value, json};
 
 use crate::rows::Mismatches;
-use crate::support::{self, ACCOUNT, OTHER, REGION, Rig, column, fill, fill_all, text};
+use crate::support::{self, ACCOUNT, ErrorRow, ErrorTable, OTHER, REGION, Rig, column, fill, fill_all, text};
 
 /// Keys in each state, by the names of the table.
 fn world() -> (Rig, BTreeMap<&'static str, String>) {
@@ -28,21 +28,6 @@ fn world() -> (Rig, BTreeMap<&'static str, String>) {
     (rig, ids)
 }
 
-#[derive(serde::Deserialize)]
-struct Table {
-    row: Vec<Row>,
-}
-
-#[derive(serde::Deserialize)]
-struct Row {
-    operation: String,
-    state: String,
-    parameters: Value,
-    code: String,
-    message: String,
-    status: u16,
-}
-
 /// Everything that is described.
 fn all(rig: &Rig) -> [Value; 3] {
     let keys = rig.kms("ListKeys", json!({}));
@@ -53,13 +38,13 @@ fn all(rig: &Rig) -> [Value; 3] {
 
 #[test]
 fn every_row_of_the_errors_of_kms_is_answered_as_it_says_and_changes_nothing() {
-    let table: Table = toml::from_str(include_str!("../../data/kms-errors.toml")).unwrap();
+    let table: ErrorTable = toml::from_str(include_str!("../../data/kms-errors.toml")).unwrap();
     let (rig, ids) = world();
     let mut missing: Vec<&str> = rig.kms.actions().to_vec();
     let before = all(&rig);
     let actions: Vec<String> = missing.iter().map(|action| format!("kms:{action}")).collect();
     let mut wrong = Mismatches::default();
-    for Row { operation, state, parameters, code, message, status } in table.row {
+    for ErrorRow { operation, state, parameters, code, message, status } in table.row {
         missing.retain(|action| *action != operation);
         let is_denied = state == "denied";
         *rig.rights.denied.lock().unwrap() = if is_denied { actions.clone() } else { Vec::new() };

@@ -17,7 +17,7 @@ use ring::rand::SystemRandom;
 use serde_json::{Value, json};
 
 use crate::rows::Mismatches;
-use crate::support::{REGION, Rig, START_MS, fill, fill_all, text};
+use crate::support::{ErrorRow, ErrorTable, REGION, Rig, START_MS, fill, fill_all, text};
 use crate::wire::{Protocol, Refusal, Shapes, element, refusal};
 
 #[derive(Debug)]
@@ -395,24 +395,9 @@ fn answers_fit_the_model_of_aws_also_without_authorization() {
     }
 }
 
-#[derive(serde::Deserialize)]
-struct Table {
-    row: Vec<Row>,
-}
-
-#[derive(serde::Deserialize)]
-struct Row {
-    operation: String,
-    state: String,
-    parameters: Value,
-    code: String,
-    message: String,
-    status: u16,
-}
-
 #[test]
 fn every_row_of_the_errors_of_sts_is_answered_as_it_says() {
-    let table: Table = toml::from_str(include_str!("../../data/sts-errors.toml")).unwrap();
+    let table: ErrorTable = toml::from_str(include_str!("../../data/sts-errors.toml")).unwrap();
     let endpoint = Endpoint::new();
     let keys = BTreeMap::from([
         ("user", endpoint.anna.clone()),
@@ -424,7 +409,7 @@ fn every_row_of_the_errors_of_sts_is_answered_as_it_says() {
     let shapes = Shapes::of("sts");
     let mut wrong = Mismatches::default();
     let mut missing = endpoint.sts.actions().to_vec();
-    for Row { operation, state, parameters, code, message, status } in table.row {
+    for ErrorRow { operation, state, parameters, code, message, status } in table.row {
         missing.retain(|action| *action != operation);
         let input = fill_all(&words, &parameters);
         let response = endpoint.call(&keys[state.as_str()], &shapes, Protocol::Query, &operation, &input);

@@ -390,3 +390,20 @@ pub(crate) fn seed(own: u64) -> u64 {
     println!("seed {seed}: repeat with EBBTIDE_SEED={seed}");
     seed
 }
+
+/// A table of bad calls in `data`, which are made in a state of the world.
+#[derive(serde::Deserialize)]
+pub(crate) struct ErrorTable {
+    pub(crate) row: Vec<ErrorRow>,
+}
+
+/// A bad call, and how it is refused.
+#[derive(serde::Deserialize)]
+pub(crate) struct ErrorRow {
+    pub(crate) operation: String,
+    pub(crate) state: String,
+    pub(crate) parameters: Value,
+    pub(crate) code: String,
+    pub(crate) message: String,
+    pub(crate) status: u16,
+}
