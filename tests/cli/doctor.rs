@@ -314,12 +314,12 @@ fn every_statement_that_is_advised_is_accepted_by_that_version() {
 fn an_account_with_few_grants_gets_answers_and_the_grants_that_others_need() {
     let Some(started) = started("system", &[("log_bin", "on")]) else { return };
     let mut session = started.server.session().unwrap();
-    session.execute("CREATE USER few@localhost IDENTIFIED BY 'pw'").unwrap();
+    session.execute("CREATE USER few@localhost IDENTIFIED BY 'few-secret'").unwrap();
     let home = Home::new();
     let socket = started.socket();
     let words = ["doctor", &socket, "--mysql-user=few", "--interval=1s", "--json"];
     let ran =
-        Ran::of(home.command(&words).env("EBBTIDE_MYSQL_PASSWORD", "pw").output().unwrap()).with(&words);
+        Ran::of(home.command(&words).env("EBBTIDE_MYSQL_PASSWORD", "few-secret").output().unwrap()).with(&words);
     let answer = ran.json();
     assert!(codes(&answer["fine"]).contains("D01"), "{answer}");
     let why = answer["not_seen"].to_string();
@@ -331,7 +331,7 @@ fn an_account_with_few_grants_gets_answers_and_the_grants_that_others_need() {
     let file = dir.path().join("my.cnf");
     std::fs::write(
         &file,
-        format!("[client]\nuser=few\npassword=pw\nsocket={}\n", &socket["--mysql-socket=".len()..]),
+        format!("[client]\nuser=few\npassword=few-secret\nsocket={}\n", &socket["--mysql-socket=".len()..]),
     )
     .unwrap();
     let option = format!("--defaults-file={}", file.display());
@@ -340,7 +340,7 @@ fn an_account_with_few_grants_gets_answers_and_the_grants_that_others_need() {
         let ran = home.run(&["doctor", &option, "--interval=1s", "--json"]);
         assert!(codes(&ran.json()["fine"]).contains("D01"), "{ran:?}");
         assert_eq!(ran.stderr.contains("every user may read it"), warned, "{}", ran.stderr);
-        assert!(!ran.stderr.contains("pw"), "{}", ran.stderr);
+        assert!(!ran.stderr.contains("few-secret"), "{}", ran.stderr);
     }
     started.server.kill().unwrap();
 }

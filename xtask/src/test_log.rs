@@ -6,8 +6,11 @@ use std::io::{BufRead, Write};
 /// Lines of a failed test that are shown from its end; the panic is among them.
 const LAST_LINES: usize = 80;
 
-/// How `./dev test` says that a test program ended with a status other than 0.
-const ENDED_WITH: &str = "     Ended with status ";
+/// How a program begins in the output: a test program, or the doc tests of a crate.
+const BEGINS: [&str; 2] = ["     Running ", "   Doc-tests "];
+
+/// How `./dev test` and cargo say that a program ended with a status other than 0.
+const ENDED: [&str; 3] = ["     Ended with status ", "error: test failed", "error: doctest failed"];
 
 /// Shortens the output while it comes: of tests that passed, only that they said SKIPPED is kept.
 ///
@@ -41,31 +44,42 @@ fn block_of(line: &str) -> Option<&str> {
     line.strip_prefix("---- ")?.strip_suffix(" stdout ----")
 }
 
-/// What failed tests printed, and the last lines of programs that ended without a result. Long output is cut at
-/// its front.
+/// What failed tests printed, and the last lines of programs that failed without a failed test. Long output is cut
+/// at its front.
 pub(crate) fn failures(log: &str) -> String {
+    let lines: Vec<_> = log.lines().collect();
+    let starts: Vec<_> = (0..lines.len()).filter(|&at| program_of(lines[at]).is_some()).collect();
     let mut found = String::new();
-    for program in log.split("     Running ").skip(1) {
-        let lines: Vec<_> = program.lines().collect();
-        let name = lines.first().copied().unwrap_or_default();
-        let Some(failed) = lines.iter().position(|line| *line == "failures:") else {
-            let ended = lines.iter().any(|line| line.starts_with("test result: "));
-            if !ended || lines.iter().any(|line| line.starts_with(ENDED_WITH)) {
-                add_block(&mut found, &format!("{name}: no test failed, and the program did"), &lines);
-            }
-            continue;
-        };
-        // The second of the headings begins the list of names.
-        let names = lines.iter().rposition(|line| *line == "failures:").unwrap_or(failed);
-        let blocks = lines.get(failed + 1..names).unwrap_or_default();
-        let starts: Vec<_> = (0..blocks.len()).filter(|&at| block_of(blocks[at]).is_some()).collect();
-        for (number, &start) in starts.iter().enumerate() {
-            let end = starts.get(number + 1).copied().unwrap_or(blocks.len());
-            let test = block_of(blocks[start]).unwrap_or_default();
-            add_block(&mut found, &format!("{name}: {test}"), &blocks[start + 1..end]);
-        }
+    for (number, &start) in starts.iter().enumerate() {
+        let end = starts.get(number + 1).copied().unwrap_or(lines.len());
+        let name = program_of(lines[start]).unwrap_or_default();
+        add_failures(&mut found, name, &lines[start + 1..end]);
     }
     found
+}
+
+/// The name of the program whose output begins with a line.
+fn program_of(line: &str) -> Option<&str> {
+    BEGINS.iter().find_map(|begin| line.strip_prefix(begin))
+}
+
+/// Adds the failures of one program.
+fn add_failures(found: &mut String, name: &str, lines: &[&str]) {
+    let Some(failed) = lines.iter().position(|line| *line == "failures:") else {
+        if lines.iter().any(|line| ENDED.iter().any(|ended| line.starts_with(ended))) {
+            add_block(found, &format!("{name}: no test failed, and the program did"), lines);
+        }
+        return;
+    };
+    // The second of the headings begins the list of names.
+    let names = lines.iter().rposition(|line| *line == "failures:").unwrap_or(failed);
+    let blocks = lines.get(failed + 1..names).unwrap_or_default();
+    let starts: Vec<_> = (0..blocks.len()).filter(|&at| block_of(blocks[at]).is_some()).collect();
+    for (number, &start) in starts.iter().enumerate() {
+        let end = starts.get(number + 1).copied().unwrap_or(blocks.len());
+        let test = block_of(blocks[start]).unwrap_or_default();
+        add_block(found, &format!("{name}: {test}"), &blocks[start + 1..end]);
+    }
 }
 
 fn add_block(found: &mut String, title: &str, lines: &[&str]) {
@@ -180,19 +194,36 @@ test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out
      Running device live (/target/live) 
 running 1 test
 test d ... stack overflow
-     Running device other (/target/other) 
-test result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out
      Ended with status 139
+     Running benches/speed.rs (/target/speed)
+17 million I/Os a second
+     Running benches/space.rs (/target/space)
+error: test failed, to rerun pass `-p ebbtide --bench space`
+
+Caused by:
+  process didn't exit successfully: `/target/space` (signal: 6, SIGABRT: process abort signal)
+   Doc-tests device
+
+failures:
+
+---- store.rs - Store (line 9) stdout ----
+Test executable failed (exit status: 101).
+
+failures:
+    store.rs - Store (line 9)
+
+test result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out
 ";
 
     #[test]
     fn failures_are_the_output_of_failed_tests_and_of_programs_that_died() {
         let expected = "-- device lib (/target/lib) : b\nseed 2\nb panicked at b.rs:1\n\n\
             -- device live (/target/live) : no test failed, and the program did\n\
-            device live (/target/live) \nrunning 1 test\ntest d ... stack overflow\n\
-            -- device other (/target/other) : no test failed, and the program did\n\
-            device other (/target/other) \n\
-            test result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n     Ended with status 139\n";
+            running 1 test\ntest d ... stack overflow\n     Ended with status 139\n\
+            -- benches/space.rs (/target/space): no test failed, and the program did\n\
+            error: test failed, to rerun pass `-p ebbtide --bench space`\n\n\
+            Caused by:\n  process didn't exit successfully: `/target/space` (signal: 6, SIGABRT: process abort signal)\n\
+            -- device: store.rs - Store (line 9)\nTest executable failed (exit status: 101).\n\n";
         assert_eq!(failures(LOG), expected);
         let long = LOG.replace("seed 2\n", &"seed 2\n".repeat(200));
         assert!(failures(&long).contains("[122 lines before]\nseed 2\n"), "{}", failures(&long));
