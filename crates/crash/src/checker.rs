@@ -19,7 +19,7 @@ use super::cutter::{CutState, Images, PendingCut};
 use super::error::StintError;
 use super::kept_images::ImageRetention;
 use super::mounted_arm::{ArmContext, MountedArm};
-use super::record::{Corruption, Cut, Loss, PageFound, Recovery, Verdict, VerdictKind};
+use super::record::{Corruption, Cut, Failure, Loss, PageFound, Recovery, Verdict, VerdictKind};
 use super::replica;
 use super::replication_part;
 use super::stint_workload::StintWorkload;
@@ -130,8 +130,9 @@ impl Checker<'_> {
         mounted.limit(self.context)?;
         let before = mounted.io();
         let starting = Instant::now();
-        let started = Server::start(&self.plan(mounted, work), &|_| ());
-        cut.took.start = starting.elapsed().as_secs_f64();
+        let (started, failed_start) = start(&self.plan(mounted, work));
+        let starts_took = starting.elapsed().as_secs_f64();
+        cut.took.start = starts_took;
         let io = mounted.io().since(before);
         mounted.hasten()?;
         let server = match started {
@@ -142,13 +143,14 @@ impl Checker<'_> {
         };
         let log = LogEvidence::read(&server.log_tail(ALL_LINES));
         cut.recovery = Some(Recovery {
-            seconds: server.ready_after().as_secs_f64(),
+            seconds: if failed_start.is_some() { starts_took } else { server.ready_after().as_secs_f64() },
             reads: io.reads,
             read_bytes: io.read_bytes,
             writes: io.writes,
             written_bytes: io.written_bytes,
             doublewrite_pages: u64::try_from(log.doublewrite.len()).unwrap_or(u64::MAX),
             rolled_back: log.unfinished,
+            failed_start,
         });
         let asking = Instant::now();
         let asked = self.ask(mounted, &server, cut, state);
@@ -310,6 +312,24 @@ impl Checker<'_> {
         }
         Ok(())
     }
+}
+
+/// Starts a server that is to recover. One that crashes without a report of damage is started a second time, as a service
+/// manager does; how the first start ended is beside its outcome then.
+fn start(plan: &ServerPlan) -> (Result<Server, ServerError>, Option<Failure>) {
+    match Server::start(plan, &|_| ()) {
+        Err(first) if is_crash(&first) => {
+            let failure = Failure { why: first.to_string(), log: last(first.log()) };
+            (Server::start(plan, &|_| ()), Some(failure))
+        }
+        started => (started, None),
+    }
+}
+
+/// Whether a server ended by a crash of its own code that its log does not call damage.
+fn is_crash(error: &ServerError) -> bool {
+    let (end, cause) = verdict::end_of(error);
+    verdict::is_crash(end, cause, Log::of(&LogEvidence::read(error.log())))
 }
 
 /// Leaves nothing of what was found but that the host failed requests, where it did: a file system or a server that

@@ -294,6 +294,7 @@ pub(crate) fn clean(arm: &str, number: u32) -> Cut {
             written_bytes: 5_200_000,
             doublewrite_pages: 0,
             rolled_back: 9,
+            failed_start: None,
         }),
         resumed: None,
         took: Took {

@@ -117,7 +117,7 @@ impl Stint {
     }
 }
 
-/// A stint that ended early.
+/// A stint that ended early, or a start that failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     /// Why.
@@ -405,6 +405,10 @@ pub struct Recovery {
     pub doublewrite_pages: u64,
     /// Unfinished transactions that it found, by the server's log: they are rolled back.
     pub rolled_back: u64,
+    /// How a first start ended, where a second one recovered: the time and the I/O are those of both. None where the first
+    /// one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed_start: Option<Failure>,
 }
 
 /// How a replica went on after its recovery.

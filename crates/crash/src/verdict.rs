@@ -55,6 +55,17 @@ pub(super) const fn of_end(end: Option<&ProcessEnd>, cause: Option<&Cause>, log:
     }
 }
 
+/// Whether a server that was to recover crashed in its own code, without a report of damage. That may be damage that it met,
+/// or a fault of its own that does not come again: another start on the same files decides.
+pub(super) const fn is_crash(end: Option<&ProcessEnd>, cause: Option<&Cause>, log: Log) -> bool {
+    let crashed = match log {
+        Log::ReportsDamage => false,
+        Log::ReportsCrash => true,
+        Log::Silent => matches!(end, Some(ProcessEnd::Signaled { .. })),
+    };
+    crashed && matches!(of_end(end, cause, log), Evidence::Damage)
+}
+
 /// How a server ended, and why as far as it is known; None for every other error of a server.
 pub(super) const fn end_of(error: &ServerError) -> (Option<&ProcessEnd>, Option<&Cause>) {
     match error {
@@ -130,6 +141,24 @@ mod tests {
         assert_eq!(of_end(None, None, Log::Silent), Evidence::Nothing);
         let still = ProcessEnd::GivenUp(GivenUp::NoProgress);
         assert_eq!(of_end(Some(&still), Some(&Cause::Corrupt), Log::ReportsDamage), Evidence::Damage);
+    }
+
+    #[test]
+    fn a_crash_without_a_report_of_damage_is_a_reason_to_start_again_and_nothing_else_is() {
+        let signal = |signal| ProcessEnd::Signaled { signal };
+        for (end, cause, log, expected) in [
+            (signal(11), None, Log::Silent, true),
+            (signal(6), None, Log::ReportsCrash, true),
+            (ProcessEnd::Exited { code: 2 }, None, Log::ReportsCrash, true),
+            (signal(6), None, Log::ReportsDamage, false),
+            (signal(6), Some(Cause::NoSpace), Log::ReportsCrash, false),
+            (signal(15), None, Log::Silent, false),
+            (ProcessEnd::Exited { code: 1 }, None, Log::Silent, false),
+            (ProcessEnd::OutOfMemory { counted: true }, Some(Cause::Memory), Log::Silent, false),
+        ] {
+            assert_eq!(is_crash(Some(&end), cause.as_ref(), log), expected, "{end:?}, {cause:?}, {log:?}");
+        }
+        assert!(!is_crash(None, None, Log::Silent));
     }
 
     #[test]

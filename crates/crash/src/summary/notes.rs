@@ -23,6 +23,7 @@ pub(super) fn notes(run: &CrashRun, summary: &Summary) -> Vec<Note> {
         let mut note = |text: String| notes.push(Note { arm: Some(arm.name.clone()), text });
         short_of(arm).into_iter().for_each(&mut note);
         unmet(arm).into_iter().for_each(&mut note);
+        started_twice(run, arm).into_iter().for_each(&mut note);
     }
     // Canaries come first in the run, and last in what is told.
     let is_canary = |stint: &&Stint| summary.canaries.iter().any(|canary| canary.arm.name == stint.arm);
@@ -57,4 +58,16 @@ fn unmet(arm: &ArmSummary) -> Option<String> {
         .map(|one| format!("{} ({} of {})", sentences::moment(one.moment), one.met, one.possible))
         .collect();
     (!seldom.is_empty()).then(|| format!("Moments that were seldom met: {}.", print::list(&seldom)))
+}
+
+/// A crash of the server's own code that a second start mended is no damage, and no quiet recovery either.
+fn started_twice(run: &CrashRun, arm: &ArmSummary) -> Option<String> {
+    let recovered = run.cuts.iter().filter(|cut| cut.arm == arm.name).filter_map(|cut| cut.recovery.as_ref());
+    let failed: Vec<_> = recovered.filter_map(|recovery| recovery.failed_start.as_ref()).collect();
+    let first = failed.first()?;
+    Some(format!(
+        "After {} the server crashed at its first start, and recovered at a second: {}.",
+        sentences::ends(failed.len() as u64, arm.end),
+        first.why.trim_end_matches('.')
+    ))
 }

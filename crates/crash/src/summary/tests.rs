@@ -245,6 +245,25 @@ fn a_binary_log_that_is_not_written_is_not_found_to_agree() {
 }
 
 #[test]
+fn a_crash_at_the_first_start_that_a_second_start_mends_is_clean_and_has_a_note() {
+    let mut run = caught();
+    for number in 0..3 {
+        let mut cut = clean(first(), number);
+        let why = "the server did not start: it was ended by signal 11".to_owned();
+        let recovery = cut.recovery.as_mut().unwrap();
+        recovery.failed_start = (number > 0).then(|| Failure { why, log: Vec::new() });
+        run.cuts.push(cut);
+    }
+    let summary = summarize(&run);
+    assert_eq!((summary.arms[0].clean, summary.arms[0].bad.count), (3, 0));
+    let notes: Vec<_> = summary.notes.iter().filter(|note| note.text.contains("first start")).collect();
+    let expected = "After 2 power cuts the server crashed at its first start, and recovered at a second: the server did \
+                    not start: it was ended by signal 11.";
+    assert!(notes.len() == 1 && notes[0].text == expected, "{notes:?}");
+    assert_eq!(notes[0].arm.as_deref(), Some(first()));
+}
+
+#[test]
 fn moments_count_cuts_and_whether_they_were_met() {
     let mut run = caught();
     for number in 0..4 {

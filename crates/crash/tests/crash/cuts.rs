@@ -1,5 +1,6 @@
 //! The crash lab on a real server: power cuts under load, kills, canaries, and kept evidence.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use ebbtide_catalog::Catalog;
@@ -296,6 +297,52 @@ sync_relay_log = 0
         let throughput = stint.throughput.as_ref().unwrap();
         assert!(throughput.tps > 0.0 && throughput.p95_us.is_none(), "{throughput:?}");
     }
+    assert_eq!(left_of(&bench.home()), Vec::<String>::new());
+}
+
+/// The server of these tests behind a program that crashes at each first start on an image.
+fn crashes_at_each_first_start(bench: &Bench) -> Binary {
+    let server = server().unwrap();
+    let path = bench.home().with_file_name("crashes");
+    let words = format!(
+        "#!/bin/sh
+crashed=$0.$(printf '%s' \"$*\" | grep -o 'check-[0-9]*' | head -n 1)
+case \"$*\" in
+*check-*) if ! rm \"$crashed\" 2>/dev/null; then : >\"$crashed\"; kill -s SEGV $$; fi ;;
+esac
+exec {} \"$@\"
+",
+        server.path.display()
+    );
+    std::fs::write(&path, words).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    Binary { path, ..server }
+}
+
+#[test]
+fn a_server_that_crashes_at_its_first_start_is_judged_after_a_second_one() {
+    needs!();
+    let bench = Bench::new();
+    let text = format!("{BASE}\n[crash]\ncuts = 2\n");
+    let binary = crashes_at_each_first_start(&bench);
+    let plan = crash::plan(parse(&text), &Catalog::builtin(), &binary).unwrap();
+    let options = crash_options(&bench);
+    let run = crash::run(plan, options, &Cancel::default(), &mut |event| println!("{event:?}")).unwrap();
+    let cuts = of(&run, "base");
+    assert_eq!(cuts.len(), 2);
+    for cut in cuts {
+        assert!(cut.verdicts.is_empty(), "{cut:?}");
+        let recovery = cut.recovery.as_ref().unwrap();
+        let first = recovery.failed_start.as_ref().unwrap();
+        assert!(first.why.contains("signal 11"), "{first:?}");
+        assert!((recovery.seconds - cut.took.start).abs() < 1e-9, "the time of both starts: {cut:?}");
+    }
+    let summary = summarize(&run);
+    assert!(summary.valid, "canaries are caught at a second start as well: {:?}", summary.void);
+    assert!(summary.notes.iter().any(|note| note.text.contains("crashed at its first start")));
+    assert_eq!(CrashDatabase::open(&bench.out()).unwrap().run().unwrap(), run, "the results are the run");
+    CrashDatabase::open(&bench.out()).unwrap().finish(&summary).unwrap();
+    assert_results_are_documented("crash", &bench.out());
     assert_eq!(left_of(&bench.home()), Vec::<String>::new());
 }
 
