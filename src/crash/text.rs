@@ -218,6 +218,7 @@ mod tests {
             written_bytes: 1,
             doublewrite_pages: 0,
             rolled_back: 0,
+            failed_start: None,
         };
         Cut {
             arm: arm.to_owned(),

@@ -318,8 +318,8 @@ fn an_account_with_few_grants_gets_answers_and_the_grants_that_others_need() {
     let home = Home::new();
     let socket = started.socket();
     let words = ["doctor", &socket, "--mysql-user=few", "--interval=1s", "--json"];
-    let ran =
-        Ran::of(home.command(&words).env("EBBTIDE_MYSQL_PASSWORD", "few-secret").output().unwrap()).with(&words);
+    let ran = Ran::of(home.command(&words).env("EBBTIDE_MYSQL_PASSWORD", "few-secret").output().unwrap())
+        .with(&words);
     let answer = ran.json();
     assert!(codes(&answer["fine"]).contains("D01"), "{answer}");
     let why = answer["not_seen"].to_string();

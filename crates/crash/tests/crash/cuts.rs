@@ -1,6 +1,7 @@
 //! The crash lab on a real server: power cuts under load, kills, canaries, and kept evidence.
 
-use std::os::unix::fs::PermissionsExt;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
 use ebbtide_catalog::Catalog;
@@ -303,19 +304,29 @@ sync_relay_log = 0
 /// The server of these tests behind a program that crashes at each first start on an image.
 fn crashes_at_each_first_start(bench: &Bench) -> Binary {
     let server = server().unwrap();
-    let path = bench.home().with_file_name("crashes");
+    let base = server.path.parent().and_then(Path::parent).unwrap();
+    let own = bench.out().with_file_name("crashes");
+    fs::create_dir_all(own.join("sbin")).unwrap();
+    for files in ["share", "lib"] {
+        symlink(base.join(files), own.join(files)).unwrap();
+    }
+    let path = own.join("sbin/server");
     let words = format!(
         "#!/bin/sh
-crashed=$0.$(printf '%s' \"$*\" | grep -o 'check-[0-9]*' | head -n 1)
-case \"$*\" in
-*check-*) if ! rm \"$crashed\" 2>/dev/null; then : >\"$crashed\"; kill -s SEGV $$; fi ;;
-esac
+checker=$(printf '%s' \"$*\" | grep -o 'check-[0-9]*' | head -n 1)
+if [ -n \"$checker\" ] && ! rm \"$0.$checker\" 2>/dev/null; then
+    : >\"$0.$checker\"
+    kill -s SEGV $$
+fi
 exec {} \"$@\"
 ",
         server.path.display()
     );
-    std::fs::write(&path, words).unwrap();
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    fs::write(&path, words).unwrap();
+    // The server's own account runs it.
+    for path in [&path, path.parent().unwrap(), own.parent().unwrap()] {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o777)).unwrap();
+    }
     Binary { path, ..server }
 }
 
