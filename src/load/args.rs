@@ -16,6 +16,7 @@ use super::server::ServerArgs;
 use super::switch::parse_switch;
 use super::tpcc_args::{TablesArgs, TransactionsArgs, table_sets};
 use crate::exit::Refusal;
+use crate::text::parse_duration;
 
 /// sysbench's OLTP workloads and TPC-C against any MySQL or MariaDB server.
 #[derive(Debug, Subcommand)]
@@ -196,6 +197,9 @@ pub(crate) struct RunArgs {
     /// How they arrive: as independent users do (sysbench), or at even intervals
     #[arg(long, value_enum, default_value_t = ArrivalKind::Poisson, help_heading = "Run")]
     arrival: ArrivalKind,
+    /// Emulate a network between client and server with this round trip, such as 500us or 2ms: 0s to 10s
+    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = parse_duration, help_heading = "Run")]
+    round_trip: Duration,
     /// Arrivals that may wait for a connection; further ones are shed and counted
     #[arg(long, value_name = "N", default_value_t = 131_072, help_heading = "Run")]
     backlog: u32,
@@ -275,6 +279,7 @@ impl RunArgs {
             seed: self.random.seed(),
             connections: self.threads,
             loops: self.loop_threads,
+            round_trip: self.round_trip,
             arrival: self.arrival()?,
             backlog: self.backlog,
             duration: self.duration()?,

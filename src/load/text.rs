@@ -4,9 +4,9 @@
 use std::fmt::Write as _;
 
 use ebbtide_load::{
-    Arrival, Bucket, ClientUse, Ended, ErrorCount, Fairness, Generator, Latency, LedgerOptions, Omission,
-    OpenLoop, Outcome, PrepareOptions, Prepared, Progress, RunOptions, RunReport, Sample, ServerInfo,
-    StatementLatency, Target, Totals,
+    Arrival, Bucket, ClientOptions, ClientUse, Ended, ErrorCount, Fairness, Generator, Latency,
+    LedgerOptions, Omission, OpenLoop, Outcome, PrepareOptions, Prepared, Progress, RunOptions, RunReport,
+    Sample, ServerInfo, StatementLatency, Target, Totals,
 };
 
 /// What a summary shows, whatever the workload was.
@@ -111,21 +111,19 @@ pub(super) fn ledger(text: &mut String, ledger: Option<&LedgerOptions>) {
 
 pub(super) fn run_header(target: &Target, options: &RunOptions, report_interval: u32) -> String {
     let mut text = format!("Running {} at {}\n", options.workload, endpoints(target));
-    threads_and_arrivals(&mut text, options.clients.connections, options.clients.arrival, report_interval);
+    clients(&mut text, &options.clients, report_interval);
     ledger(&mut text, options.ledger.as_ref());
     let _ =
         write!(text, "Random numbers: {}, seed {}", options.distribution.describe(), options.clients.seed);
     text
 }
 
-pub(super) fn threads_and_arrivals(
-    text: &mut String,
-    connections: u32,
-    arrival: Arrival,
-    report_interval: u32,
-) {
-    let _ = writeln!(text, "Number of threads: {connections}");
-    match arrival {
+pub(super) fn clients(text: &mut String, clients: &ClientOptions, report_interval: u32) {
+    let _ = writeln!(text, "Number of threads: {}", clients.connections);
+    if !clients.round_trip.is_zero() {
+        let _ = writeln!(text, "Emulated network: {:?} a round trip", clients.round_trip);
+    }
+    match clients.arrival {
         Arrival::Closed => text.push_str("Closed loop: each connection waits for its answer\n"),
         Arrival::Fixed { per_second } => {
             let _ = writeln!(text, "Target transaction rate: {per_second}/sec, at even intervals");

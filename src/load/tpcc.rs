@@ -85,12 +85,7 @@ fn run_header(target: &Target, options: &TpccOptions, report_interval: u32) -> S
         options.isolation,
         wait_words(options)
     );
-    text::threads_and_arrivals(
-        &mut text,
-        options.clients.connections,
-        options.clients.arrival,
-        report_interval,
-    );
+    text::clients(&mut text, &options.clients, report_interval);
     text::ledger(&mut text, options.ledger.as_ref());
     let _ = write!(text, "Random numbers: seed {}", options.clients.seed);
     text

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use ebbtide_lab::experiment::{self, Arm, Experiment, LoadKind, PlannedArm, Shipped};
+use ebbtide_lab::page::settings::round_trip;
 use ebbtide_lab::record::{LabRun, ProgramFacts, Trial};
 use ebbtide_lab::run::{self as lab, Plan, Prepared};
 use ebbtide_lab::summary::{
@@ -134,7 +135,8 @@ pub(crate) fn measured(experiment: &Experiment) -> String {
 fn asked_of(arm: &Arm) -> String {
     let load = &arm.load;
     let Some(crash) = &arm.crash else {
-        return format!("{} with {} connections", load.workload, load.connections);
+        let network = round_trip(load).map_or(String::new(), |time| format!(", {time} a round trip"));
+        return format!("{} with {} connections{network}", load.workload, load.connections);
     };
     let moments: Vec<&str> = crash.moments.iter().map(|moment| moment.name()).collect();
     let tpcc = if load.workload == LoadKind::Tpcc { "tpcc with " } else { "" };

@@ -15,6 +15,9 @@ pub struct Execution {
     pub connections: u32,
     /// Event-loop threads, 1 to 1024; `None` chooses one per 16 connections, at most half of the processors.
     pub loops: Option<u32>,
+    /// The network between clients and server, as if it had this round trip: whatever a client sends arrives so much
+    /// later. At most [`LONGEST_ROUND_TRIP`].
+    pub round_trip: Duration,
     /// When transactions start. Pauses of a workload count in a closed loop only.
     pub arrival: Arrival,
     /// Open loop: how many arrivals may wait for a connection before further ones are shed, 1 to 16777216.
@@ -121,6 +124,7 @@ impl Default for Execution {
             seed: 1,
             connections: 1,
             loops: None,
+            round_trip: Duration::ZERO,
             arrival: Arrival::Closed,
             backlog: DEFAULT_BACKLOG,
             duration: None,
@@ -147,6 +151,10 @@ impl Execution {
         if let Some(loops) = self.loops {
             in_range("loop-threads", loops, 1, 1024, "1 to 1024 threads")?;
         }
+        if self.round_trip > LONGEST_ROUND_TRIP {
+            let value = format!("{:?}", self.round_trip);
+            return Err(OptionError::OutOfRange { option: "round-trip", value, allowed: "0s to 10s" });
+        }
         if !(0.0..=100.0).contains(&self.percentile) {
             let value = self.percentile.to_string();
             return Err(OptionError::OutOfRange { option: "percentile", value, allowed: "0 to 100" });
@@ -161,6 +169,8 @@ impl Execution {
     }
 }
 
+/// The longest round trip of an emulated network.
+pub const LONGEST_ROUND_TRIP: Duration = Duration::from_secs(10);
 /// sysbench's queue length.
 pub(crate) const DEFAULT_BACKLOG: u32 = 131_072;
 const MAX_BACKLOG: u32 = 16_777_216;

@@ -39,7 +39,7 @@ pub use ebbtide_workload::{
     DATABASE, Distribution, DistributionError, LoadKind, OptionError, Registered, WORKLOADS,
 };
 pub use error::LoadError;
-pub use execution::{Arrival, Execution, IgnoreErrors, Refused};
+pub use execution::{Arrival, Execution, IgnoreErrors, LONGEST_ROUND_TRIP, Refused};
 pub use latency::{Bucket, Latency};
 pub use load::{Loading, Prepared, Progress, load};
 pub use options::{ClientOptions, Endpoint, LedgerOptions, RunOptions, Target, Tls};

@@ -101,6 +101,9 @@ pub struct ClientOptions {
     pub connections: u32,
     /// Event-loop threads; `None` chooses one per 16 connections, at most half of the processors.
     pub loops: Option<u32>,
+    /// The round trip of an emulated network between clients and server: 0 to 10 s. Left out where there is none.
+    #[serde(default, skip_serializing_if = "Duration::is_zero")]
+    pub round_trip: Duration,
     /// When transactions start.
     pub arrival: Arrival,
     /// Open loop: how many arrivals may wait for a connection before further ones are shed.
@@ -130,6 +133,7 @@ impl Default for ClientOptions {
             seed: 1,
             connections: 1,
             loops: None,
+            round_trip: Duration::ZERO,
             arrival: Arrival::Closed,
             backlog: DEFAULT_BACKLOG,
             duration: Some(Duration::from_secs(10)),
@@ -152,6 +156,7 @@ impl ClientOptions {
             seed: self.seed,
             connections: self.connections,
             loops: self.loops,
+            round_trip: self.round_trip,
             arrival: self.arrival,
             backlog: self.backlog,
             duration: self.duration,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ebbtide_load::{Cancel, ClientOptions, Distribution, Ended, RunOptions, Workload};
+use ebbtide_load::{Arrival, Cancel, ClientOptions, Distribution, Ended, RunOptions, Workload};
 
 use crate::support::{Server, schema};
 
@@ -156,6 +156,45 @@ fn a_missing_table_is_an_error_with_a_hint_before_the_run() {
     let error = ebbtide_load::run(&server.target(), &options, &Cancel::default(), &mut |_| {}).unwrap_err();
     assert_eq!(error.code(), Some(1146));
     assert!(error.hint().unwrap().contains("prepare"), "{error}");
+}
+
+#[test]
+fn a_round_trip_is_in_each_statement_and_outlives_a_killed_connection() {
+    let Some(server) = Server::start() else { return };
+    let round_trip = Duration::from_millis(5);
+    let mut options = options(Workload::WriteOnly);
+    options.clients.round_trip = round_trip;
+    server.prepare(&options);
+    let report = server.run(&options);
+    let transaction = 6.0 * 5_000.0;
+    // Percentiles are 0.1% off at most.
+    assert!(report.response.p50_us > 0.998 * transaction, "{:?}", report.response);
+    assert!(report.totals.events > 0 && report.totals.events <= 4 * 600 / 30, "{:?}", report.totals);
+    assert_eq!(report.ended, Ended::Time, "{:?}", report.errors);
+    let open = Arrival::Fixed { per_second: 50.0 };
+    let report = server.run(&RunOptions {
+        clients: ClientOptions { arrival: open, ..options.clients.clone() },
+        ..options.clone()
+    });
+    assert!(report.response.p50_us > 0.998 * transaction, "{:?}", report.response);
+
+    // A connection is killed while a statement is on its way.
+    options.clients.round_trip = Duration::from_millis(200);
+    options.clients.duration = Some(Duration::from_millis(3_500));
+    options.clients.ignore_errors = ebbtide_load::IgnoreErrors::All;
+    let (mut session, mut killed) = (server.session(), 0);
+    let report = ebbtide_load::run(&server.target(), &options, &Cancel::default(), &mut |_| {
+        let own = session.value("SELECT CONNECTION_ID()").unwrap().unwrap();
+        let others = format!(
+            "SELECT id FROM information_schema.processlist WHERE command != 'Daemon' AND id != {own}"
+        );
+        for row in session.rows(&others).unwrap() {
+            killed += u64::from(session.execute(&format!("KILL {}", row[0].as_ref().unwrap())).is_ok());
+        }
+    })
+    .unwrap();
+    assert!(killed > 0 && report.totals.reconnects >= 4, "{killed}: {:?}", report.totals);
+    assert!(report.totals.events > 0 && report.ended == Ended::Time, "{:?}", report.totals);
 }
 
 #[test]

@@ -49,6 +49,8 @@ enum NotAPoint {
     Batch,
     #[error("its clients wait between transactions")]
     WaitingClients,
+    #[error("a network is between its clients and its server, which the model does not have")]
+    RoundTrip,
     /// It is no variant of the base of the profile.
     #[error("its {what} differs from that of {base}")]
     Differs { what: &'static str, base: String },
@@ -117,6 +119,9 @@ fn look<'a>(run: &LabRun, arm: &'a Arm, measured: &'a ArmSummary) -> Result<Usab
     }
     if arm.load.wait == WaitMode::Spec {
         return Err(NotAPoint::WaitingClients);
+    }
+    if arm.load.round_trip_us > 0 {
+        return Err(NotAPoint::RoundTrip);
     }
     let trial = run.trials.iter().find(|trial| trial.arm == arm.name && trial.outcome == Outcome::Measured);
     let seen = run.observation(trial.ok_or(NotAPoint::NoTrial)?);

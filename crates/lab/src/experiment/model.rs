@@ -266,6 +266,9 @@ pub struct LoadPlan {
     pub workload: LoadKind,
     /// Connections.
     pub connections: u32,
+    /// The round trip of an emulated network between clients and server, us: 0 to 10,000,000.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub round_trip_us: u32,
     /// When transactions start.
     pub arrival: Arrival,
     /// How rows are chosen; TPC-C has its own draws.

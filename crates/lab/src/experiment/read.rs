@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ebbtide_load::tpcc::TpccOptions;
-use ebbtide_load::{Arrival, ClientOptions, Distribution, Mix, RunOptions, Workload};
+use ebbtide_load::{Arrival, ClientOptions, Distribution, LONGEST_ROUND_TRIP, Mix, RunOptions, Workload};
 use ebbtide_mysql::Settings;
 use ebbtide_text::closest;
 use ebbtide_volume::{MIB, TIB};
@@ -255,6 +255,7 @@ fn load(root: &TomlTable, data: DataPlan) -> Result<LoadPlan, ExperimentError> {
     let plan = LoadPlan {
         workload,
         connections: section.whole("connections", 16, 1..=100_000)?,
+        round_trip_us: section.short_duration("round_trip", LONGEST_ROUND_TRIP)?,
         arrival: arrival(&section)?,
         distribution: distribution(&section)?,
         mix: mix(&section)?,

@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
+use std::time::Duration;
 
 use ebbtide_mysql::{SettingError, Settings};
 use ebbtide_text::{closest, did_you_mean};
@@ -45,6 +46,7 @@ pub(super) const SHARED: [(&str, &str); 2] = [("crash", GAIN), ("trial", "repeat
 const LOAD: &[&str] = &[
     "workload",
     "connections",
+    "round_trip",
     "rate",
     "arrival",
     "trx_level",
@@ -254,6 +256,17 @@ impl<'a> Section<'a> {
                 let [least, most] = [*range.start(), *range.end()].map(format_duration);
                 Err(self.wrong(key, format!("it must be {least} to {most}")))
             }
+        }
+    }
+
+    /// A short duration in whole microseconds, from none to `most`.
+    pub(super) fn short_duration(&self, key: &str, most: Duration) -> Result<u32, ExperimentError> {
+        let Some(text) = self.text(key)? else { return Ok(0) };
+        let span = text.parse::<jiff::SignedDuration>().ok().and_then(|span| Duration::try_from(span).ok());
+        match span {
+            None => Err(self.wrong(key, "write a duration with its unit, like \"500us\" or \"2ms\"")),
+            Some(span) if span <= most => Ok(u32::try_from(span.as_micros()).expect("seconds fit")),
+            Some(_) => Err(self.wrong(key, format!("it must be 0s to {most:?}"))),
         }
     }
 

@@ -9,7 +9,7 @@ use super::section::Section;
 /// The keys of `[load]` that only TPC-C has.
 const OF_TPCC: [&str; 2] = ["trx_level", "wait_mode"];
 /// The keys of `[load]` that every workload has.
-const OF_ALL: [&str; 4] = ["workload", "connections", "rate", "arrival"];
+const OF_ALL: [&str; 5] = ["workload", "connections", "round_trip", "rate", "arrival"];
 
 const LEVELS: [(&str, Isolation); 3] =
     [("rc", Isolation::ReadCommitted), ("rr", Isolation::RepeatableRead), ("ser", Isolation::Serializable)];

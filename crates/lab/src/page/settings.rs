@@ -86,6 +86,9 @@ fn properties(server: &ServerFacts, arm: &Arm) -> Properties {
     }
     all.insert("load: workload".into(), workload(&arm.load));
     all.insert("load: connections".into(), arm.load.connections.to_string());
+    if let Some(round_trip) = round_trip(&arm.load) {
+        all.insert("load: round trip of its network".into(), round_trip);
+    }
     all.insert("load: arrival".into(), arrival(arm.load.arrival));
     if let Some(batch) = &arm.batch {
         all.insert("load: batch job".into(), batch.sql.clone());
@@ -108,6 +111,13 @@ fn option(line: &str) -> Option<(String, String)> {
     let name = name.trim().replace('-', "_");
     (!name.is_empty() && !name.starts_with(['[', '#']) && !PLACES.contains(&name.as_str()))
         .then(|| (name, value.trim().to_owned()))
+}
+
+/// The round trip of a load's emulated network; none where it has none.
+#[must_use]
+pub fn round_trip(load: &LoadPlan) -> Option<String> {
+    let us = load.round_trip_us;
+    (us > 0).then(|| format!("{} ms", f64::from(us) / 1e3))
 }
 
 /// What a load runs, in words.

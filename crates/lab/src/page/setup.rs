@@ -47,7 +47,10 @@ fn experiment(page: &PageContext) -> Vec<(&'static str, String)> {
             "Clients",
             common(page, |arm| {
                 let arrival = settings::arrival(arm.load.arrival);
-                format!("{}, {arrival}", text::count(arm.load.connections, "connection"))
+                let network = settings::round_trip(&arm.load);
+                let network =
+                    network.map_or(String::new(), |time| format!(", a network of {time} a round trip"));
+                format!("{}, {arrival}{network}", text::count(arm.load.connections, "connection"))
             }),
         ),
         ("Machine emulated", common(page, instance)),

@@ -189,6 +189,7 @@ fn experiment(shapes: &[Shape], repeats: u32, seconds: u32, seed: u64) -> Experi
         load: LoadPlan {
             workload: LoadKind::Sysbench(Workload::ReadWrite),
             connections: 128,
+            round_trip_us: 0,
             arrival: Arrival::Closed,
             distribution: Distribution::Uniform,
             mix: Mix::default(),

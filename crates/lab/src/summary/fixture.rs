@@ -27,6 +27,7 @@ pub fn experiment(names: &[&str]) -> Experiment {
         load: LoadPlan {
             workload: LoadKind::Sysbench(Workload::ReadWrite),
             connections: 16,
+            round_trip_us: 0,
             arrival: Arrival::Closed,
             distribution: Distribution::Uniform,
             mix: Mix::default(),

@@ -75,6 +75,7 @@ fn a_load_is_written_in_sysbenchs_words() {
         [load]
         workload = "oltp_read_only"
         threads = 8
+        round-trip = "1450us"
         rand-type = "zipfian"
         rand-zipfian-exp = 1.1
         rate = 12.5
@@ -87,11 +88,26 @@ fn a_load_is_written_in_sysbenchs_words() {
     assert_eq!((experiment.data.tables, experiment.data.rows), (4, 10_000));
     let load = &experiment.arms[0].load;
     assert_eq!(load.workload, LoadKind::Sysbench(Workload::ReadOnly));
-    assert_eq!(load.connections, 8);
+    assert_eq!((load.connections, load.round_trip_us), (8, 1450));
     assert_eq!(load.distribution, Distribution::Zipfian { exponent: 1.1 });
     assert_eq!(load.arrival, Arrival::Fixed { per_second: 12.5 });
     assert_eq!(load.mix.point_selects, 3);
     assert!(load.mix.skip_trx);
+}
+
+#[test]
+fn a_round_trip_is_a_duration_of_at_most_ten_seconds() {
+    let with = |value: &str| read(&format!("[load]\nround_trip = {value}\n[arms.a]\n"));
+    assert_eq!(with("\"10s\"").unwrap().arms[0].load.round_trip_us, 10_000_000);
+    assert_eq!(with("\"0s\"").unwrap().arms[0].load.round_trip_us, 0);
+    for (value, expected) in [
+        ("\"11s\"", "load.round_trip = \"11s\": it must be 0s to 10s"),
+        ("\"-1ms\"", "write a duration with its unit"),
+        ("\"2\"", "write a duration with its unit"),
+    ] {
+        let error = with(value).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
 }
 
 #[test]

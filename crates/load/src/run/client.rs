@@ -31,6 +31,9 @@ pub(super) struct Link {
     pub(super) unsent: Vec<u8>,
     /// The kernel is asked to report when the socket takes more.
     pub(super) wants_room: bool,
+    /// What is under way on the emulated network, and when it arrives, ns of the run.
+    pub(super) under_way: Vec<u8>,
+    pub(super) arrives_at: u64,
     /// None: sent as text.
     slots: Vec<Option<Slot>>,
 }
@@ -52,10 +55,17 @@ impl Link {
         let version = session.version().to_owned();
         let (transport, dialect) = session.into_transport();
         let reader = AnswerReader::new(dialect);
-        Ok((
-            Self { transport, reader, held: Vec::new(), unsent: Vec::new(), wants_room: false, slots },
-            version,
-        ))
+        let link = Self {
+            transport,
+            reader,
+            held: Vec::new(),
+            unsent: Vec::new(),
+            wants_room: false,
+            under_way: Vec::new(),
+            arrives_at: 0,
+            slots,
+        };
+        Ok((link, version))
     }
 }
 

@@ -91,6 +91,9 @@ pub(super) struct Worker<'a> {
     idle: VecDeque<usize>,
     /// When clients that wait for their users go on, and which.
     pausing: BinaryHeap<Reverse<(u64, usize)>>,
+    /// When what clients have sent arrives over the emulated network, and whose: in the order of these times, since all
+    /// takes the same.
+    under_way: VecDeque<(u64, usize)>,
     /// No transaction is to begin; how long until that is asked again.
     held: Option<Duration>,
     /// Clients that are not retired.
@@ -177,6 +180,7 @@ impl<'a> Worker<'a> {
             schedule,
             idle: VecDeque::new(),
             pausing: BinaryHeap::new(),
+            under_way: VecDeque::new(),
             held: None,
             interval: Interval::new(is_open_loop(execution)),
             statements: vec![None; shared.kept_as.len()],
@@ -253,6 +257,7 @@ impl<'a> Worker<'a> {
         self.held = self.shared.observer.held();
         self.take_arrivals(self.batch)?;
         self.wake_up(self.batch)?;
+        self.arrive(self.batch)?;
         for at in 0..self.kernel.rang() {
             match self.kernel.ready_source(at) {
                 ReadySource::Timer => {}
@@ -283,6 +288,9 @@ impl<'a> Worker<'a> {
             until = until.min(self.deadline);
         }
         self.planned = until;
+        // A sleep would end too late for these.
+        let mut timed = self.under_way.front().map(|&(due, _)| due);
+        let mut limit = until;
         if let Some(schedule) = &self.schedule
             && now < self.deadline
         {
@@ -290,15 +298,41 @@ impl<'a> Worker<'a> {
             if self.idle.is_empty() || self.held.is_some() {
                 // No connection is free: an arrival can wait until it is written down.
                 self.planned = next.max(now + SATURATED_NAP).min(until);
+                limit = self.planned;
             } else {
                 self.planned = next.min(until);
-                if now < next && next < until {
-                    self.kernel.set_timer(next - now)?;
-                    return Ok(until - now);
+                if now < next {
+                    timed = Some(timed.map_or(next, |due| due.min(next)));
+                } else {
+                    limit = self.planned;
                 }
             }
         }
-        Ok(self.planned.saturating_sub(now))
+        match timed {
+            Some(due) if due <= now => return Ok(0),
+            Some(due) if due < limit => self.kernel.set_timer(due - now)?,
+            _ => {}
+        }
+        Ok(limit.saturating_sub(now))
+    }
+
+    /// Sends what arrives over the emulated network.
+    fn arrive(&mut self, now: u64) -> Result<(), LoadError> {
+        while let Some(&(due, at)) = self.under_way.front() {
+            if due > now {
+                break;
+            }
+            self.under_way.pop_front();
+            // What a connection had under way is gone with it.
+            let link = self.clients[at].link.as_mut().filter(|link| link.arrives_at == due);
+            let Some(link) = link else { continue };
+            link.arrives_at = 0;
+            self.out.clear();
+            self.out.append(&mut link.under_way);
+            self.interval.lag.saturating_record(now - due);
+            self.send(at)?;
+        }
+        Ok(())
     }
 
     /// Takes in the arrivals that are due, and gives them to idle clients.

@@ -24,6 +24,7 @@ impl TrialContext<'_> {
         ClientOptions {
             seed: self.seed(),
             connections: plan.connections,
+            round_trip: Duration::from_micros(plan.round_trip_us.into()),
             arrival: plan.arrival,
             duration: Some(Duration::from_secs((self.planned.arm.measure_s + after_s).into())),
             warmup_s: warmup.lead_in_s + warmup.settle_s,

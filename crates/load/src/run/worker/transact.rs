@@ -78,12 +78,27 @@ impl Worker<'_> {
         if !client.write_next(self.shared, &mut self.out) {
             return self.complete(at, now);
         }
+        self.depart(at, now)
+    }
+
+    /// Sends what `out` holds, over the emulated network where there is one. The whole round trip is before the server
+    /// gets it: between two statements the server waits as long, and a transaction holds its locks as long.
+    fn depart(&mut self, at: usize, now: u64) -> Result<(), LoadError> {
+        let client = &mut self.clients[at];
         client.sent = now;
-        self.send(at)
+        let round_trip = nanos(self.shared.execution.round_trip);
+        if round_trip == 0 {
+            return self.send(at);
+        }
+        let link = client.link.as_mut().expect("a busy client has a link");
+        link.under_way.extend_from_slice(&self.out);
+        link.arrives_at = now.saturating_add(round_trip);
+        self.under_way.push_back((link.arrives_at, at));
+        Ok(())
     }
 
     /// Sends what `out` holds; keeps what the socket does not take.
-    fn send(&mut self, at: usize) -> Result<(), LoadError> {
+    pub(super) fn send(&mut self, at: usize) -> Result<(), LoadError> {
         let link = self.clients[at].link.as_mut().expect("a busy client has a link");
         match link.transport.send_now(&self.out) {
             Ok(sent) if sent == self.out.len() && !link.transport.has_unsent() => Ok(()),
@@ -284,8 +299,7 @@ impl Worker<'_> {
         let Some(undo) = shared.program.undo() else { return self.retry(at, now) };
         self.out.clear();
         client.write_calls(shared, Purpose::Undo, undo..undo + 1, &mut self.out);
-        client.sent = now;
-        self.send(at)
+        self.depart(at, now)
     }
 
     /// Does the client's transaction again, at once or after a while. A run that stops leaves it undone: it holds no
