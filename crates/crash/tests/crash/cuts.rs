@@ -25,12 +25,14 @@ question = "Does the tester see what there is to see?"
 [data]
 rows = 4_000
 
+# Units of 16 KiB below pages that are aligned to them: on units of 4 KiB MariaDB may fail to restore a torn first page of a file
+# (docs/findings/torn-first-page.md), once in some hundred cuts, whatever its settings. Canaries have volumes of their own.
 [volumes]
-data = "gp3:size=2GiB,twp=off"
+data = "gp3:size=2GiB,twp=on"
 
 [instance]
 memory = "512MiB"
-fs = "ext4"
+fs = "ext4-bigalloc"
 
 [settings]
 flush_method = "O_DIRECT"
