@@ -48,14 +48,22 @@ fn block_of(line: &str) -> Option<&str> {
 /// at its front.
 pub(crate) fn failures(log: &str) -> String {
     let lines: Vec<_> = log.lines().collect();
-    let starts: Vec<_> = (0..lines.len()).filter(|&at| program_of(lines[at]).is_some()).collect();
     let mut found = String::new();
-    for (number, &start) in starts.iter().enumerate() {
-        let end = starts.get(number + 1).copied().unwrap_or(lines.len());
-        let name = program_of(lines[start]).unwrap_or_default();
-        add_failures(&mut found, name, &lines[start + 1..end]);
+    for (name, of_program) in parts(&lines, program_of) {
+        add_failures(&mut found, name, of_program);
     }
     found
+}
+
+/// The parts of some lines: the name that the first line of each has, and the lines after it.
+fn parts<'l, 't>(
+    lines: &'l [&'t str],
+    name_of: fn(&'t str) -> Option<&'t str>,
+) -> Vec<(&'t str, &'l [&'t str])> {
+    let starts: Vec<_> =
+        lines.iter().enumerate().filter_map(|(at, line)| Some((at, name_of(line)?))).collect();
+    let ends = starts.iter().skip(1).map(|&(at, _)| at).chain([lines.len()]);
+    starts.iter().zip(ends).map(|(&(at, name), end)| (name, &lines[at + 1..end])).collect()
 }
 
 /// The name of the program whose output begins with a line.
@@ -74,11 +82,8 @@ fn add_failures(found: &mut String, name: &str, lines: &[&str]) {
     // The second of the headings begins the list of names.
     let names = lines.iter().rposition(|line| *line == "failures:").unwrap_or(failed);
     let blocks = lines.get(failed + 1..names).unwrap_or_default();
-    let starts: Vec<_> = (0..blocks.len()).filter(|&at| block_of(blocks[at]).is_some()).collect();
-    for (number, &start) in starts.iter().enumerate() {
-        let end = starts.get(number + 1).copied().unwrap_or(blocks.len());
-        let test = block_of(blocks[start]).unwrap_or_default();
-        add_block(found, &format!("{name}: {test}"), &blocks[start + 1..end]);
+    for (test, printed) in parts(blocks, block_of) {
+        add_block(found, &format!("{name}: {test}"), printed);
     }
 }
 

@@ -327,8 +327,7 @@ impl<'a> Worker<'a> {
             let link = self.clients[at].link.as_mut().filter(|link| link.arrives_at == due);
             let Some(link) = link else { continue };
             link.arrives_at = 0;
-            self.out.clear();
-            self.out.append(&mut link.under_way);
+            self.out.clone_from(&link.under_way);
             self.interval.lag.saturating_record(now - due);
             self.send(at)?;
         }

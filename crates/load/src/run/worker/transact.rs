@@ -91,7 +91,7 @@ impl Worker<'_> {
             return self.send(at);
         }
         let link = client.link.as_mut().expect("a busy client has a link");
-        link.under_way.extend_from_slice(&self.out);
+        link.under_way.clone_from(&self.out);
         link.arrives_at = now.saturating_add(round_trip);
         self.under_way.push_back((link.arrives_at, at));
         Ok(())
