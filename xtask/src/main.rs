@@ -1,7 +1,8 @@
 //! Developer jobs: `cargo xtask tidy` checks the rules of the repository, `cargo xtask schemas` writes the
 //! schemas in docs/json, `cargo xtask aws-models` the models of AWS's services, `cargo xtask test-log` counts the
-//! tests in a log, shortens it, or cuts out its failures, `cargo xtask test-programs` builds and lists the test
-//! programs, `cargo xtask flaky` repeats tests and lists those that do not always pass.
+//! tests in a log, shortens it, cuts out its failures, adds times or lists the slowest tests, `cargo xtask
+//! test-programs` builds and lists the test programs, `cargo xtask flaky` repeats tests and lists those that do not
+//! always pass.
 #![forbid(unsafe_code)]
 
 mod aws_models;
@@ -17,6 +18,7 @@ use std::{
     env,
     io::{self, Read},
     process::ExitCode,
+    time::Instant,
 };
 
 use anyhow::{Result, bail};
@@ -30,6 +32,15 @@ fn main() -> Result<ExitCode> {
         ["aws-models", botocore] => aws_models::run(botocore),
         ["test-log", "shorten"] => {
             test_log::shorten(io::stdin().lock(), io::stdout().lock())?;
+            Ok(ExitCode::SUCCESS)
+        }
+        ["test-log", "time"] => {
+            let began = Instant::now();
+            test_log::time(io::stdin().lock(), io::stdout().lock(), || began.elapsed())?;
+            Ok(ExitCode::SUCCESS)
+        }
+        ["test-log", "slowest"] => {
+            print!("{}", test_log::slowest(&standard_input()?));
             Ok(ExitCode::SUCCESS)
         }
         ["test-log", "failures"] => {
@@ -63,7 +74,7 @@ fn standard_input() -> io::Result<String> {
 fn usage() -> String {
     let jobs = "cargo xtask tidy | cargo xtask schemas | cargo xtask test-programs";
     format!(
-        "usage: {jobs} | cargo xtask test-log count|shorten|failures < LOG | {} | {}",
+        "usage: {jobs} | cargo xtask test-log count|shorten|failures|time|slowest < LOG | {} | {}",
         aws_models::USAGE,
         flaky::USAGE
     )

@@ -1,7 +1,8 @@
-//! Reads what test programs print with `--show-output`: counts the tests, shortens the output for a terminal, and
-//! cuts out what belongs to failures.
+//! Reads what test programs print with `--show-output`: counts the tests, shortens the output for a terminal, cuts out
+//! what belongs to failures, and notes how long each test took.
 
 use std::io::{BufRead, Write};
+use std::time::Duration;
 
 /// Lines of a failed test that are shown from its end; the panic is among them.
 const LAST_LINES: usize = 80;
@@ -11,6 +12,60 @@ const BEGINS: [&str; 2] = ["     Running ", "   Doc-tests "];
 
 /// How `./dev test` and cargo say that a program ended with a status other than 0.
 const ENDED: [&str; 3] = ["     Ended with status ", "error: test failed", "error: doctest failed"];
+
+/// How many of the slowest tests are listed.
+const SLOWEST: usize = 20;
+
+/// Adds to the line of each test how long it took, while the output comes: the time since the test before it ended. `elapsed`
+/// is the time since any fixed instant. Of programs that run one test at a time.
+///
+/// # Errors
+/// When a line cannot be read or written.
+pub(crate) fn time(
+    log: impl BufRead,
+    mut out: impl Write,
+    elapsed: impl Fn() -> Duration,
+) -> std::io::Result<()> {
+    let mut began = elapsed();
+    for line in log.split(b'\n') {
+        let mut line = line?;
+        let text = String::from_utf8_lossy(&line);
+        let ends_a_test = test_of(&text).is_some();
+        if ends_a_test || text.starts_with("running ") {
+            let now = elapsed();
+            if ends_a_test {
+                line.extend(format!(" ({:.1} s)", now.saturating_sub(began).as_secs_f64()).bytes());
+            }
+            began = now;
+        }
+        line.push(b'\n');
+        out.write_all(&line)?;
+    }
+    Ok(())
+}
+
+/// The name of the test whose end a line says, and what follows it.
+fn test_of(line: &str) -> Option<(&str, &str)> {
+    let (name, end) = line.strip_prefix("test ")?.split_once(" ... ")?;
+    (end.starts_with("ok") || end.starts_with("FAILED")).then_some((name, end))
+}
+
+/// The slowest tests of a log with times, the slowest first.
+pub(crate) fn slowest(log: &str) -> String {
+    let mut program = "";
+    let mut all: Vec<(f64, &str, &str)> = Vec::new();
+    for line in log.lines() {
+        if let Some(name) = program_of(line) {
+            program = name.split(" (").next().unwrap_or(name);
+        } else if let Some((name, end)) = test_of(line) {
+            let took = end.split_once('(').and_then(|(_, took)| took.strip_suffix(" s)")?.parse().ok());
+            all.extend(took.map(|took: f64| (took, program, name)));
+        }
+    }
+    all.sort_by(|a, b| b.0.total_cmp(&a.0));
+    all.truncate(SLOWEST);
+    all.iter().map(|(took, program, name)| format!("{took:7.1} s  {program}: {name}\n")).collect()
+}
 
 /// Shortens the output while it comes: of tests that passed, only that they said SKIPPED is kept.
 ///
@@ -166,6 +221,28 @@ test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 4 filtered out; fini
 test result: FAILED. 5 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 1.00s
 ";
         assert_eq!(Tally::of(log), Tally { passed: 7, failed: 2, skipped: 2 });
+    }
+
+    #[test]
+    fn each_test_has_its_time_and_the_slowest_of_all_programs_are_listed_first() {
+        let log = "     Running device lib (/target/lib) \n\nrunning 2 tests\ntest a ... ok\ntest b ... FAILED\n\
+                   ---- a stdout ----\ntest of nothing\n     Running device live (/target/live) \nrunning 1 test\n\
+                   test c - should panic ... ok\ntest d ... ignored\n";
+        // Each look at the clock is a second and a half after the one before.
+        let looks = std::cell::Cell::new(0_u32);
+        let elapsed = || Duration::from_millis(1500 * u64::from(looks.replace(looks.get() + 1)));
+        let mut timed = Vec::new();
+        time(log.as_bytes(), &mut timed, elapsed).unwrap();
+        let timed = String::from_utf8(timed).unwrap();
+        assert!(timed.contains("\ntest a ... ok (1.5 s)\ntest b ... FAILED (1.5 s)\n---- a"), "{timed}");
+        assert!(
+            timed.contains("\ntest of nothing\n") && timed.ends_with("\ntest d ... ignored\n"),
+            "{timed}"
+        );
+        let slower = timed.replace("panic ... ok (1.5 s)", "panic ... ok (20.0 s)");
+        let expected =
+            "   20.0 s  device live: c - should panic\n    1.5 s  device lib: a\n    1.5 s  device lib: b\n";
+        assert_eq!(slowest(&slower), expected);
     }
 
     const LOG: &str = "     Running device lib (/target/lib) 
