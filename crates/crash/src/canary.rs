@@ -97,6 +97,7 @@ fn arm(
     arm.crash = Some(CrashPlan {
         role,
         replication: Replication::Position,
+        source: None,
         cuts: CUTS,
         end: End::PowerCut,
         fault,

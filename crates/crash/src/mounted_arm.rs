@@ -30,6 +30,14 @@ pub(super) struct ArmContext<'a> {
     pub(super) cancel: &'a Cancel,
 }
 
+impl ArmContext<'_> {
+    /// The same for the source that the arm's server follows.
+    pub(super) fn of_source(self) -> Self {
+        let planned = self.planned.source.as_deref().unwrap_or(self.planned);
+        Self { binary: &planned.server, planned, ..self }
+    }
+}
+
 /// An arm's volumes, mounted.
 #[derive(Debug)]
 pub(super) struct MountedArm<'a> {

@@ -40,7 +40,7 @@ pub(super) struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// Starts a source on the same data as the arm's server, and has that follow it.
+    /// Starts a source on data with the same rows as those of the arm's server, and has that follow it.
     pub(super) fn start(
         context: ArmContext<'a>,
         snapshot: &str,

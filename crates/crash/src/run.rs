@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
 use ebbtide_catalog::Catalog;
-use ebbtide_lab::experiment::{Arm, ArmError, Experiment, ExperimentError};
+use ebbtide_lab::experiment::{Arm, ArmError, Experiment, ExperimentError, PlannedArm};
 use ebbtide_lab::run::error::RunError;
 use ebbtide_lab::run::event::EventSink;
 use ebbtide_lab::run::home::Lab;
@@ -25,7 +25,7 @@ use super::kept_images::{ImageOrigin, ImageRetention};
 use super::mounted_arm::ArmContext;
 use super::record::{CrashRun, Cut, Stint};
 use super::results::CrashDatabase;
-use super::stint::StintContext;
+use super::stint::{Data, StintContext};
 use super::stint_workload::StintWorkload;
 use super::summary::{Standing, catches};
 use super::{binlog, canary};
@@ -186,8 +186,10 @@ impl Stints<'_> {
             let eta_s = each.map(|each| each * (left.len() - done) as f64);
             let progress = self.progress(*index, slot, slots.len());
             (self.on_event)(Event::StintStarted(progress.clone()));
-            let snapshot = &snapshots[&self.plan.arms()[slot.arm].prepare_key];
-            let (stint, judged, bad) = self.stint(slot, numbers, snapshot, &progress, eta_s)?;
+            let of = |planned: &PlannedArm| snapshots[&planned.prepare_key].as_str();
+            let planned = &self.plan.arms()[slot.arm];
+            let data = Data { own: of(planned), source: of(planned.source.as_deref().unwrap_or(planned)) };
+            let (stint, judged, bad) = self.stint(slot, numbers, data, &progress, eta_s)?;
             let Some(stint) = stint else { return Err(cancelled()) };
             let mut stint = with_earlier(stint, &known.stints);
             stint.notes.splice(0..0, self.notes.iter().cloned());
@@ -213,7 +215,7 @@ impl Stints<'_> {
         &self,
         slot: &Slot,
         numbers: &[u32],
-        snapshot: &str,
+        data: Data<'_>,
         progress: &Progress,
         eta_s: Option<f64>,
     ) -> Result<(Option<Stint>, u32, u32), RunError> {
@@ -244,7 +246,7 @@ impl Stints<'_> {
                 cancel: self.cancel,
             },
             experiment: self.experiment,
-            snapshot,
+            data,
             work: StintWorkload::of(self.experiment.data),
             repeat: slot.repeat,
             numbers,

@@ -34,12 +34,20 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Cuts that wait for a checker at most: their images take room, and grow old.
 const WAITING: usize = 1;
 
+/// The snapshots that the servers of a stint start from.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Data<'a> {
+    /// Of the server whose power is cut.
+    pub(super) own: &'a str,
+    /// Of its source; the same where one program serves both.
+    pub(super) source: &'a str,
+}
+
 /// Everything that a stint needs.
 pub(super) struct StintContext<'a> {
     pub(super) context: ArmContext<'a>,
     pub(super) experiment: &'a Experiment,
-    /// The snapshot of its data.
-    pub(super) snapshot: &'a str,
+    pub(super) data: Data<'a>,
     pub(super) work: StintWorkload,
     pub(super) repeat: u32,
     /// The numbers of its cuts.
@@ -88,7 +96,7 @@ impl StintContext<'_> {
 
     fn go(&self, stint: &mut Stint) -> Result<(), StintError> {
         (self.doing)("attaching volumes");
-        let mounted = MountedArm::mount(self.context, self.snapshot, "arm", self.doing)?;
+        let mounted = MountedArm::mount(self.context, self.data.own, "arm", self.doing)?;
         (self.doing)("starting the server");
         let server = mounted.start(self.context, "trial", self.doing)?;
         stint.notes.extend(server.notes().iter().cloned());
@@ -139,7 +147,13 @@ impl StintContext<'_> {
             return Ok(None);
         }
         (self.doing)("starting its source");
-        let source = Source::start(self.context, self.snapshot, (mounted, server), self.plan(), self.doing)?;
+        let source = Source::start(
+            self.context.of_source(),
+            self.data.source,
+            (mounted, server),
+            self.plan(),
+            self.doing,
+        )?;
         Ok(Some(source))
     }
 

@@ -247,8 +247,9 @@ sync_relay_log_info = 0
 #[test]
 fn a_replica_of_mysql_by_gtid_goes_on_and_one_that_needs_its_lost_relay_log_does_not() {
     needs!();
-    let Ok(mysql) = Binary::detect(Some(Path::new("mysql-9.7"))) else {
-        println!("SKIPPED: mysql-9.7 is not here: ./dev servers mysql-9.7");
+    let found = |name: &str| Binary::detect(Some(Path::new(name)));
+    let (Ok(mysql), Ok(older)) = (found("mysql-9.7"), found("mysql-8.0")) else {
+        println!("SKIPPED: mysql-9.7 or mysql-8.0 is not here: ./dev servers mysql-9.7 mysql-8.0");
         return;
     };
     let bench = Bench::new();
@@ -262,6 +263,7 @@ moments = [\"random\", \"redo\"]
 
 [arms.gtid.crash]
 replication = \"gtid\"
+source = \"mysql-8.0\"
 
 [arms.gtid.settings]
 relay_log_recovery = true
@@ -285,6 +287,9 @@ sync_relay_log = 0
     assert!(summary.valid, "{:?}", summary.void);
     assert_eq!(summary.canaries.len(), 4, "one of them is a replica");
     assert_eq!((of(&run, "gtid").len(), of(&run, "position").len()), (4, 4));
+    let sources: Vec<_> =
+        run.server.sources.iter().map(|(arm, source)| (arm.as_str(), &source.version)).collect();
+    assert_eq!(sources, [("gtid", &older.text)], "the others have the replica's own version");
     for cut in of(&run, "gtid") {
         assert!(cut.verdicts.is_empty(), "{cut:?}");
         assert!(cut.resumed.as_ref().unwrap().caught_up_s.is_some(), "{cut:?}");

@@ -163,6 +163,12 @@ pub enum ArmError {
         /// What is wrong with it.
         why: Box<ArmError>,
     },
+    /// The source of a replica whose power is cut, and which cannot run as it is written.
+    #[error("the source of its replica: {why}")]
+    OfSource {
+        /// What is wrong with it.
+        why: Box<ArmError>,
+    },
     /// Replicas of a server that writes no binary log.
     #[error(
         "its replicas have nothing to follow: set log_bin = true in [topology.source.settings] or [settings]"
@@ -188,7 +194,7 @@ pub enum ArmError {
     /// A replica of another product than its source.
     #[error(
         "its replica is {replica}, and its source {followed}: MariaDB and MySQL do not follow each other; give both servers of \
-         one of them (--server, topology.source.server, topology.replica.server)"
+         one of them (--server, topology.source.server, topology.replica.server, crash.source)"
     )]
     OtherProduct {
         /// Name and version of the source.
@@ -199,7 +205,7 @@ pub enum ArmError {
     /// A replica that is older than its source.
     #[error(
         "its replica, {replica}, is older than its source, {followed}: a replica has its source's version or a newer one; \
-         change topology.replica.server, or the source's (--server, topology.source.server)"
+         change topology.replica.server, or the source's (--server, topology.source.server, crash.source)"
     )]
     OlderReplica {
         /// Name and version of the source.
@@ -210,7 +216,7 @@ pub enum ArmError {
     /// Replicas in an experiment that cuts the power.
     #[error(
         "[topology] is for 'ebbtide run': the crash lab gives a replica its source by itself, where crash.role is \
-         \"replica\", and all its servers are that of --server"
+         \"replica\"; the server whose power is cut is that of --server, and its source may be another one (crash.source)"
     )]
     CutTopology,
 }

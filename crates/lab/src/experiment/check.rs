@@ -41,6 +41,9 @@ pub struct PlannedArm {
     pub arm: Arm,
     /// The program of its server.
     pub server: Binary,
+    /// The source of a replica whose power is cut, planned as an arm with a single server; none where the replica's own program
+    /// and data serve.
+    pub source: Option<Box<PlannedArm>>,
     /// The volumes.
     pub volumes: BTreeMap<Role, Resolved>,
     /// The EC2 instance, where one is named.
@@ -59,9 +62,9 @@ pub struct PlannedArm {
 }
 
 impl PlannedArm {
-    /// It and its replica, all of which are alike: every server that it needs, once.
+    /// It, its source and its replica, all of which are alike: every server that it needs, once.
     pub fn servers(&self) -> impl Iterator<Item = &Self> {
-        std::iter::once(self).chain(self.replica.as_deref())
+        std::iter::once(self).chain(self.source.as_deref()).chain(self.replica.as_deref())
     }
 }
 
@@ -107,12 +110,15 @@ fn check_arm(
     if arm.crash.is_some() && arm.server.is_some() {
         return Err(ArmError::CutTopology);
     }
-    let source = check_server(experiment, arm, catalog, of_arm.source)?;
+    let own = check_server(experiment, arm, catalog, of_arm.own(arm))?;
     if arm.volumes.contains_key(&Role::Relay) {
         return Err(ArmError::RelayOfSource);
     }
     check_backup(arm)?;
-    let (Some(replica), Some(program)) = (arm.replica(), of_arm.replica) else { return Ok(source) };
+    if arm.cut_replicas_source().is_some() && own.server != *of_arm.source {
+        return with_source(own, experiment, catalog, programs, of_arm.source);
+    }
+    let (Some(replica), Some(program)) = (arm.replica(), of_arm.replica) else { return Ok(own) };
     if arm.crash.is_some() {
         return Err(ArmError::CutTopology);
     }
@@ -124,11 +130,41 @@ fn check_arm(
     }
     let mut replica = check_server(experiment, &replica, catalog, program)
         .map_err(|why| ArmError::OfReplica { why: Box::new(why) })?;
-    replica.collation = programs.replica_collation(of_arm.source, program)?;
+    collate_as(of_arm.source, &mut replica, programs)?;
+    Ok(PlannedArm { replica: Some(Box::new(replica)), ..own })
+}
+
+/// Has the database of a replica's data the collation of its source.
+fn collate_as(source: &Binary, replica: &mut PlannedArm, programs: &Programs<'_>) -> Result<(), ArmError> {
+    replica.collation = programs.replica_collation(source, &replica.server)?;
     if let Some(collation) = &replica.collation {
         let _ = write!(replica.prepare_key, " collation={collation}");
     }
-    Ok(PlannedArm { replica: Some(Box::new(replica)), ..source })
+    Ok(())
+}
+
+/// A replica whose power is cut, with its source of another program. That has what it takes of the replica's settings: they
+/// are not its own, and it is not measured.
+fn with_source(
+    mut replica: PlannedArm,
+    experiment: &Experiment,
+    catalog: &Catalog,
+    programs: &Programs<'_>,
+    program: &Binary,
+) -> Result<PlannedArm, ArmError> {
+    let mut settings = Settings::new();
+    for (name, value) in replica.arm.settings.iter() {
+        let mut one = Settings::new();
+        one.set(name, value).expect("the arm has it");
+        if one.options_for(program).is_ok() {
+            settings.merge(&one);
+        }
+    }
+    let arm = Arm { settings, ..replica.arm.clone() };
+    let source = check_server(experiment, &arm, catalog, program)
+        .map_err(|why| ArmError::OfSource { why: Box::new(why) })?;
+    collate_as(program, &mut replica, programs)?;
+    Ok(PlannedArm { source: Some(Box::new(source)), ..replica })
 }
 
 /// A server of an arm, with what it resolves to.
@@ -164,6 +200,7 @@ fn check_server(
     Ok(PlannedArm {
         arm: arm.clone(),
         server: binary.clone(),
+        source: None,
         instance: check_instance(arm, &volumes, catalog)?,
         volumes,
         options,
@@ -318,7 +355,7 @@ pub(crate) fn fit_on(experiment: &mut Experiment, programs: &Programs<'_>) -> Ve
         let is_lack = |error: &SettingError| arm.optional || matches!(error, SettingError::NotHere { .. });
         let of_one = |settings: &Settings, binary| settings.options_for(binary).err().filter(is_lack);
         let of_replica = || of_one(&arm.topology.replica.settings, of_arm.replica?);
-        let why = of_one(&arm.settings, of_arm.source).or_else(of_replica)?;
+        let why = of_one(&arm.settings, of_arm.own(arm)).or_else(of_replica)?;
         Some(chain(&why))
     };
     leave_out(experiment, lacks)

@@ -15,6 +15,9 @@ pub struct CrashPlan {
     /// How a replica remembers how far it has come; without meaning for a primary.
     #[serde(default)]
     pub replication: Replication,
+    /// The program of a replica's source, as `--server` takes it; none: the replica's own. Without meaning for a primary.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
     /// How often, over all repeats of the arm.
     pub cuts: u32,
     /// What ends.
@@ -35,6 +38,7 @@ impl Default for CrashPlan {
         Self {
             role: ServerRole::default(),
             replication: Replication::default(),
+            source: None,
             cuts: 100,
             end: End::PowerCut,
             fault: None,

@@ -90,7 +90,8 @@ pub fn load(name_or_path: &str, overrides: &Overrides) -> Result<Experiment, Exp
     let name = path.file_stem().map_or_else(|| name_or_path.into(), |stem| stem.to_string_lossy());
     let mut experiment = parse(&name, name_or_path, &text, overrides)?;
     for arm in &mut experiment.arms {
-        for server in [&mut arm.server, &mut arm.topology.replica.server] {
+        let followed = arm.crash.as_mut().map(|crash| &mut crash.source);
+        for server in [&mut arm.server, &mut arm.topology.replica.server].into_iter().chain(followed) {
             *server = server.take().map(|server| program_of(path, server));
         }
     }

@@ -12,7 +12,7 @@ use ebbtide_workload::Distribution;
 use ebbtide_workload::sysbench::{Mix, RowLengths};
 use serde::{Deserialize, Serialize};
 
-use super::topology::{ServerSpec, Topology};
+use super::topology::{ServerRole, ServerSpec, Topology};
 use super::{BackupPlan, CrashPlan, LoadKind};
 
 /// A whole experiment.
@@ -195,6 +195,12 @@ impl Arm {
             topology: Topology::default(),
             ..self.clone()
         })
+    }
+
+    /// The program of the source that its server follows while its power is cut; none for a primary, and where it is its
+    /// server's own.
+    pub(crate) fn cut_replicas_source(&self) -> Option<&str> {
+        self.crash.as_ref().filter(|crash| crash.role == ServerRole::Replica)?.source.as_deref()
     }
 
     /// What summaries read of it.

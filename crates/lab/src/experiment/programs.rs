@@ -23,15 +23,25 @@ pub(crate) struct Programs<'a> {
 pub(crate) struct ArmPrograms<'p> {
     /// That of the server of the load.
     pub(crate) source: &'p Binary,
-    /// That of its replicas; none where it has none.
+    /// That of its replicas, or of the replica whose power is cut; none where it has none.
     pub(crate) replica: Option<&'p Binary>,
+}
+
+impl<'p> ArmPrograms<'p> {
+    /// That of the server which the arm's own settings and volumes are of: the one whose power is cut, or that of the load.
+    pub(crate) fn own(&self, arm: &Arm) -> &'p Binary {
+        let cut = self.replica.filter(|_| arm.cut_replicas_source().is_some());
+        cut.unwrap_or(self.source)
+    }
 }
 
 impl<'a> Programs<'a> {
     /// Finds the programs that an experiment names. `own` is the run's.
     pub(crate) fn find(experiment: &Experiment, own: &'a Binary) -> Self {
         let replicas = experiment.arms.iter().filter_map(Arm::replica).filter_map(|replica| replica.server);
-        let names = experiment.arms.iter().filter_map(|arm| arm.server.clone()).chain(replicas);
+        let followed = experiment.arms.iter().filter_map(|arm| arm.cut_replicas_source().map(str::to_owned));
+        let names =
+            experiment.arms.iter().filter_map(|arm| arm.server.clone()).chain(replicas).chain(followed);
         let mut named = BTreeMap::new();
         for name in names {
             named.entry(name).or_insert_with_key(|name| {
@@ -46,11 +56,15 @@ impl<'a> Programs<'a> {
     /// # Errors
     /// [`ArmError::NoProgram`], [`ArmError::OtherProduct`] and [`ArmError::OlderReplica`].
     pub(crate) fn of(&self, arm: &Arm) -> Result<ArmPrograms<'_>, ArmError> {
-        let source = self.named(arm.server.as_deref())?;
-        let Some(replica) = arm.replica() else { return Ok(ArmPrograms { source, replica: None }) };
-        let replica = self
-            .named(replica.server.as_deref())
-            .map_err(|why| ArmError::OfReplica { why: Box::new(why) })?;
+        let own = self.named(arm.server.as_deref())?;
+        let (source, replica) = if let Some(source) = arm.cut_replicas_source() {
+            (self.named(Some(source)).map_err(|why| ArmError::OfSource { why: Box::new(why) })?, own)
+        } else if let Some(replica) = arm.replica() {
+            let replica = self.named(replica.server.as_deref());
+            (own, replica.map_err(|why| ArmError::OfReplica { why: Box::new(why) })?)
+        } else {
+            return Ok(ArmPrograms { source: own, replica: None });
+        };
         let names = || (source.name(), replica.name());
         if source.is_mariadb() != replica.is_mariadb() {
             let (followed, replica) = names();

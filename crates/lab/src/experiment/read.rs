@@ -164,14 +164,32 @@ fn server(root: &TomlTable, role: &'static str) -> Result<ServerSpec, Experiment
 /// The server program that a role names; none where it has none of its own.
 fn program(own: &TomlTable, role: &str) -> Result<Option<String>, ExperimentError> {
     let Some(node) = own.get(SERVER) else { return Ok(None) };
-    match &node.value {
-        Value::Text(text) if text.trim() == DEFAULT => Ok(None),
-        Value::Text(text) if !text.trim().is_empty() => Ok(Some(text.trim().to_owned())),
-        _ => {
-            let expected = "it must be a fetched server, like \"mariadb-11.8\", a program or its directory";
-            Err(node.place.wrong(format!("topology.{role}.{SERVER} = {}: {expected}", node.value)))
-        }
+    let Value::Text(text) = &node.value else {
+        return Err(node.place.wrong(format!("topology.{role}.{SERVER} = {}: {A_PROGRAM}", node.value)));
+    };
+    named_program(text)
+        .map_err(|why| node.place.wrong(format!("topology.{role}.{SERVER} = {}: {why}", node.value)))
+}
+
+const A_PROGRAM: &str = "it must be a fetched server, like \"mariadb-11.8\", a program or its directory";
+
+/// The server program that a text names; none where it asks for the default.
+fn named_program(text: &str) -> Result<Option<String>, &'static str> {
+    match text.trim() {
+        "" => Err(A_PROGRAM),
+        DEFAULT => Ok(None),
+        program => Ok(Some(program.to_owned())),
     }
+}
+
+/// The program of the source of a replica whose power is cut.
+fn source_of_cut_replica(section: &Section<'_>, role: ServerRole) -> Result<Option<String>, ExperimentError> {
+    let text = section.text(SOURCE)?.unwrap_or(DEFAULT);
+    let source = named_program(text).map_err(|why| section.wrong(SOURCE, why))?;
+    if source.is_some() && role == ServerRole::Primary {
+        return Err(section.wrong(SOURCE, "a primary has no source: leave it out, or set role = \"replica\""));
+    }
+    Ok(source)
 }
 
 /// The value that a key names; none where it is not there.
@@ -410,6 +428,7 @@ fn crash(root: &TomlTable) -> Result<Option<CrashPlan>, ExperimentError> {
     let role = named(&section, "role", ServerRole::parse, ServerRole::names())?.unwrap_or(default.role);
     let replication = named(&section, "replication", Replication::parse, Replication::names())?
         .unwrap_or(default.replication);
+    let source = source_of_cut_replica(&section, role)?;
     let end = named(&section, "end", End::parse, End::names())?.unwrap_or(default.end);
     let fault = match section.text("fault")? {
         None | Some(NONE) => None,
@@ -446,6 +465,7 @@ fn crash(root: &TomlTable) -> Result<Option<CrashPlan>, ExperimentError> {
     Ok(Some(CrashPlan {
         role,
         replication,
+        source,
         cuts: section.whole("cuts", default.cuts, 1..=MOST_CUTS)?,
         end,
         fault,

@@ -25,7 +25,7 @@ pub(super) const SECTIONS: [(&str, &[&str]); 10] = [
     ("warmup", &["read_tables", "lead_in", "lead_in_speed", "settle"]),
     ("batch", &["sql", "start", "end", "connections"]),
     ("backup", &["method", "of", "start", "damage"]),
-    ("crash", &["role", "replication", "cuts", "end", "fault", "moments", "keep", GAIN]),
+    ("crash", &["role", "replication", SOURCE, "cuts", "end", "fault", "moments", "keep", GAIN]),
 ];
 
 /// The tables of `[topology]` with what the servers of a role have otherwise, and the keys and sections that they may
@@ -265,6 +265,9 @@ impl<'a> Section<'a> {
         let span = text.parse::<jiff::SignedDuration>().ok().and_then(|span| Duration::try_from(span).ok());
         match span {
             None => Err(self.wrong(key, "write a duration with its unit, like \"500us\" or \"2ms\"")),
+            Some(span) if !span.subsec_nanos().is_multiple_of(1000) => {
+                Err(self.wrong(key, "it must be a whole number of microseconds"))
+            }
             Some(span) if span <= most => Ok(u32::try_from(span.as_micros()).expect("seconds fit")),
             Some(_) => Err(self.wrong(key, format!("it must be 0s to {most:?}"))),
         }

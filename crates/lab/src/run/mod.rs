@@ -170,7 +170,8 @@ pub fn server_facts(plan: &Plan) -> ServerFacts {
     let options = plan.arms().iter().map(|planned| (planned.arm.name.clone(), planned.options.clone()));
     let programs = plan.arms().iter().map(|planned| {
         let replica = planned.replica.as_deref().map(|replica| &replica.server);
-        (planned.arm.name.as_str(), ArmPrograms { source: &planned.server, replica })
+        let source = planned.source.as_deref().unwrap_or(planned);
+        (planned.arm.name.as_str(), ArmPrograms { source: &source.server, replica })
     });
     ServerFacts { options: options.collect(), ..facts(plan.server(), programs) }
 }

@@ -102,6 +102,7 @@ fn a_round_trip_is_a_duration_of_at_most_ten_seconds() {
     assert_eq!(with("\"0s\"").unwrap().arms[0].load.round_trip_us, 0);
     for (value, expected) in [
         ("\"11s\"", "load.round_trip = \"11s\": it must be 0s to 10s"),
+        ("\"500ns\"", "load.round_trip = \"500ns\": it must be a whole number of microseconds"),
         ("\"-1ms\"", "write a duration with its unit"),
         ("\"2\"", "write a duration with its unit"),
     ] {

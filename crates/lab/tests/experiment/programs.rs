@@ -110,12 +110,13 @@ fn servers_that_do_not_go_together_are_refused_with_both_versions() {
     assert_eq!(
         refusal("mariadb-10.11", "mysql-9.7", ""),
         "arm 'base': its replica is MySQL 9.7.0, and its source MariaDB 10.11.14: MariaDB and MySQL do not follow each \
-         other; give both servers of one of them (--server, topology.source.server, topology.replica.server)"
+         other; give both servers of one of them (--server, topology.source.server, topology.replica.server, \
+         crash.source)"
     );
     assert_eq!(
         refusal("mariadb-11.8", "mariadb-10.11", ""),
         "arm 'base': its replica, MariaDB 10.11.14, is older than its source, MariaDB 11.8.3: a replica has its source's \
-         version or a newer one; change topology.replica.server, or the source's (--server, topology.source.server)"
+         version or a newer one; change topology.replica.server, or the source's (--server, topology.source.server, crash.source)"
     );
     let lacks =
         refusal("mariadb-10.11", "mariadb-11.8", "[topology.replica.settings]\nchange_buffering = \"all\"\n");
@@ -134,7 +135,55 @@ fn servers_that_do_not_go_together_are_refused_with_both_versions() {
         arms: crash.arms.into_iter().map(|arm| experiment_without_replicas(&arm)).collect(),
         ..crash
     };
-    assert!(programs.check(&crash).unwrap_err().contains("all its servers are that of --server"));
+    assert!(programs.check(&crash).unwrap_err().contains("its source may be another one (crash.source)"));
+}
+
+#[test]
+fn a_replica_whose_power_is_cut_has_a_source_of_its_own_program_and_data_with_the_settings_that_it_takes() {
+    let programs = Programs::new();
+    let plan = |own: &str, source: &str| {
+        let text = format!(
+            "[settings]\nbuffer_pool_size = \"64MiB\"\n{}[crash]\ncuts = 3\nrole = \"replica\"\nsource = \"{}\"\n",
+            if own == "mariadb-11.8" { "doublewrite = \"fast\"\n" } else { "" },
+            programs.path(source)
+        );
+        let own = programs.binary(own);
+        let plan =
+            run::plan(read(&text).unwrap(), &Catalog::builtin(), &own).map_err(|error| error.to_string())?;
+        let sources = run::server_facts(&plan).sources;
+        Ok::<_, String>((plan.arms()[0].clone(), sources))
+    };
+    let (planned, sources) = plan("mariadb-11.8", "mariadb-10.11").unwrap();
+    let source = planned.source.as_deref().unwrap();
+    assert_eq!(
+        (planned.server.name(), source.server.name()),
+        ("MariaDB 11.8.3".into(), "MariaDB 10.11.14".into())
+    );
+    assert!(planned.prepare_key.ends_with(" collation=latin1_swedish_ci"), "{}", planned.prepare_key);
+    assert!(source.prepare_key.contains("10.11.14"), "{}", source.prepare_key);
+    assert_eq!(sources["base"].version, MARIADB_10_11);
+    let settings = |planned: &PlannedArm| {
+        planned.arm.settings.iter().map(|(name, _)| name.to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(settings(&planned), ["buffer_pool_size", "doublewrite"]);
+    assert_eq!(settings(source), ["buffer_pool_size"], "10.11 has no doublewrite = fast");
+    assert_eq!(planned.servers().count(), 2, "both are tried, and have data");
+
+    let (alike, sources) = plan("mariadb-10.11", "mariadb-10.11").unwrap();
+    assert!(alike.source.is_none() && sources.is_empty(), "{sources:?}");
+    let older = plan("mariadb-10.11", "mariadb-11.8").unwrap_err();
+    assert!(older.contains("MariaDB 10.11.14, is older than its source, MariaDB 11.8.3"), "{older}");
+    let missing = plan("mariadb-11.8", "mariadb-9.9").unwrap_err();
+    assert!(missing.starts_with("arm 'base': the source of its replica: its server '"), "{missing}");
+}
+
+#[test]
+fn the_source_of_a_primary_whose_power_is_cut_is_refused() {
+    let of =
+        |source: &str| read(&format!("[crash]\nsource = \"{source}\"\n")).map_err(|error| error.to_string());
+    assert!(of("mariadb-11.8").unwrap_err().contains("a primary has no source"));
+    assert!(of(" ").unwrap_err().contains("it must be a fetched server"));
+    assert_eq!(of("default").unwrap().arms[0].crash.as_ref().unwrap().source, None);
 }
 
 fn experiment_without_replicas(arm: &experiment::Arm) -> experiment::Arm {
