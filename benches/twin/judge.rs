@@ -16,7 +16,7 @@ use ebbtide_twin::innodb::{
 use ebbtide_twin::profile::{Planned, Profile, ServerTable};
 use ebbtide_volume::{Array, Instance, Nanos};
 
-use crate::{EBBTIDE, settings};
+use crate::{EBBTIDE, busy, settings};
 
 const SEED: u64 = 1;
 /// Virtual time of a prediction, and what of it settles: a trial comes to its balance on volumes with multiplied limits.
@@ -43,6 +43,8 @@ pub(crate) struct Predicted {
     pool: f64,
     /// Figures, measured and predicted.
     pub(crate) figures: Vec<(Figure, f64, f64)>,
+    /// Whether `predict` says that the server does what the model does not.
+    not_modelled: bool,
     /// Whether the limiters are the same; None where the measurement shows none.
     pub(crate) right: Option<bool>,
 }
@@ -52,7 +54,7 @@ impl Predicted {
         self.predicted / self.measured - 1.0
     }
 
-    /// The rows of the file of comparisons; none of a calibrated arm.
+    /// The rows of the file of comparisons; none of a calibrated arm, and of one whose prediction comes with a warning.
     pub(crate) fn comparisons(&self) -> Vec<Comparison> {
         let row = |&(figure, measured, predicted): &(Figure, f64, f64)| Comparison {
             experiment: format!("lab, {}", self.experiment),
@@ -66,7 +68,7 @@ impl Predicted {
             predicted,
             measured,
         };
-        if self.calibrated { Vec::new() } else { self.figures.iter().map(row).collect() }
+        if self.calibrated || self.not_modelled { Vec::new() } else { self.figures.iter().map(row).collect() }
     }
 }
 
@@ -82,7 +84,7 @@ pub(crate) fn experiment(name: &str, results: &Path) -> Result<Vec<Predicted>, S
         ResultsDatabase::open(results).and_then(|store| store.run()).map_err(|error| error.to_string())?;
     let summary = summarize(&run);
     let catalog = run.catalog();
-    let base = calibrating(&run, results)?;
+    let base = calibrating(&run)?;
     let costs = calibrated(&base, &run, &catalog)?;
     println!("{name}: {}", costs.notes.join("; "));
     let mut all = Vec::new();
@@ -104,7 +106,7 @@ pub(crate) fn experiment(name: &str, results: &Path) -> Result<Vec<Predicted>, S
             pages(FileKind::DataRead),
             each.page_writes.unwrap_or(0.0),
             pages(FileKind::DataWrite),
-            figures.host.busy_cpus / f64::from(run.host.cpus.max(1)) * 100.0,
+            busy::pct(&run, &arm.name, figures),
             outcome.processors_busy * 100.0,
             figures.volumes.get(&Role::Data).map_or(0.0, |volume| volume.consumed_iops),
             outcome.iops(),
@@ -125,12 +127,13 @@ pub(crate) fn experiment(name: &str, results: &Path) -> Result<Vec<Predicted>, S
             workload: planned.workload.clone(),
             clients: load.rate.is_none().then_some(load.clients),
             pool: planned.pool_of_data.unwrap_or(0.0),
+            not_modelled: planned.settings.not_modelled(arm.instance.rotational).is_some(),
             class: if base.workload.kind.as_deref() == Some("observed") {
                 Class::Observed
             } else {
                 Class::Described
             },
-            figures: all_figures(figures, run.host.cpus, &outcome),
+            figures: all_figures(figures, busy::pct(&run, &arm.name, figures), &outcome),
             right: is_right(figures.limiter.what, limiter),
         });
     }
@@ -138,13 +141,12 @@ pub(crate) fn experiment(name: &str, results: &Path) -> Result<Vec<Predicted>, S
 }
 
 /// The figures that have intervals, measured and predicted.
-fn all_figures(measured: &Figures, cpus: u32, outcome: &ModelOutcome) -> Vec<(Figure, f64, f64)> {
+fn all_figures(measured: &Figures, busy: f64, outcome: &ModelOutcome) -> Vec<(Figure, f64, f64)> {
     let latency = |quantile| outcome.latency_at(quantile).map_or(f64::NAN, |latency| latency.0 as f64 / 1e3);
     let data = measured.volumes.get(&Role::Data);
     let mib = |bytes: f64| bytes / 1_048_576.0;
     let mib_s = mib(outcome.bytes_per_second());
     let read = mib(outcome.file(FileKind::DataRead).bytes as f64 / outcome.measured.as_secs_f64());
-    let busy = measured.host.busy_cpus / f64::from(cpus.max(1)) * 100.0;
     let all = [
         (Figure::Tps, measured.tps.mean, outcome.tps()),
         (Figure::P50, measured.p50_us.median, latency(0.5)),
@@ -160,20 +162,23 @@ fn all_figures(measured: &Figures, cpus: u32, outcome: &ModelOutcome) -> Vec<(Fi
     all.into_iter().filter(|(_, measured, predicted)| *measured > 0.0 && *predicted > 0.0).collect()
 }
 
-/// The profile that `predict --profile-from` makes of the first arm, without the points of the others.
-fn calibrating(run: &LabRun, results: &Path) -> Result<Profile, String> {
-    let first = run.experiment.arms.first().ok_or("it has no arm")?;
+/// The profile that `predict --profile-from` makes of a run that has the first arm alone.
+fn calibrating(run: &LabRun) -> Result<Profile, String> {
+    let mut alone = run.clone();
+    alone.experiment.arms.truncate(1);
+    alone.experiment.comparisons.clear();
+    let first = alone.experiment.arms.first().ok_or("it has no arm")?.name.clone();
+    alone.trials.retain(|trial| trial.arm == first);
+    let dir = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let results = dir.path().join("results");
+    ResultsDatabase::create(&results, &alone).map_err(|error| error.to_string())?;
     let output = Command::new(EBBTIDE)
         .args(["predict", "--profile-from"])
-        .arg(results)
-        .args(["--arm", &first.name])
+        .arg(&results)
         .output()
         .map_err(|error| error.to_string())?;
     let text = String::from_utf8_lossy(&output.stdout);
-    let mut profile = Profile::parse(&text)
-        .map_err(|error| format!("{error}: {}", String::from_utf8_lossy(&output.stderr)))?;
-    profile.points.truncate(1);
-    Ok(profile)
+    Profile::parse(&text).map_err(|error| format!("{error}: {}", String::from_utf8_lossy(&output.stderr)))
 }
 
 fn calibrated(base: &Profile, run: &LabRun, catalog: &Catalog) -> Result<Calibration, String> {

@@ -16,7 +16,10 @@ mod judge;
 mod lab_run;
 #[path = "../support/accuracy_plot.rs"]
 mod plot;
-// The server's table is made as `ebbtide predict --profile-from` makes it.
+// Processors and the server's table are read as `ebbtide predict --profile-from` reads them.
+#[path = "../../src/predict/from/busy.rs"]
+#[allow(unused_imports)] // its tests belong to the program
+mod busy;
 #[path = "../../src/predict/from/settings.rs"]
 #[allow(dead_code)] // its tests belong to the program
 mod settings;

@@ -16,7 +16,7 @@ use ebbtide_twin::profile::{
 
 use super::super::volumes::{parse, text};
 use super::settings::server;
-use super::{Draft, rounded};
+use super::{Draft, busy, rounded};
 use crate::exit::Refusal;
 
 /// Whether a path has results of `ebbtide run`.
@@ -314,9 +314,7 @@ fn point(run: &LabRun, base: &Usable<'_>, one: &Usable<'_>) -> PointTable {
     let figures = one.figures;
     let each = figures.per_transaction.unwrap_or_default();
     let rate = one.arm.load.arrival.per_second();
-    let host = &figures.host;
-    // The volumes' own work is that of the lab, and belongs to no server.
-    let busy = (host.server_cpus + host.load_cpus) / f64::from(run.host.cpus.max(1)) * 100.0;
+    let busy = busy::pct(run, &one.arm.name, figures);
     PointTable {
         name: Some(one.arm.name.clone()),
         volume: volumes(one.arm),

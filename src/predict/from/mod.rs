@@ -3,6 +3,7 @@
 //! [`lab`] takes a run of the lab, [`seen`] what the doctor observes or reads of files; [`settings`] makes the server's
 //! table of its variables. What they leave is a [`Draft`], of which everything that is missing is named at once.
 
+mod busy;
 mod lab;
 mod seen;
 mod settings;

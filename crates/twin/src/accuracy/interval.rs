@@ -228,7 +228,7 @@ fn compared_figure(rows: &[Comparison], class: Class, figure: Figure) -> Figure 
 }
 
 /// By how much predictions of what was not compared would have been off: how far the comparisons of an experiment lie beyond the
-/// interval that another experiment of its class gives alone; the largest of all pairs. Natural logarithm.
+/// interval that another experiment of its class gives alone; what [`HELD`] of all pairs keep within. Natural logarithm.
 fn transfer(rows: &[Comparison], figure: Figure) -> f64 {
     let of = |figure: Figure| -> Option<f64> {
         let mut experiments: Vec<(Class, &str)> = rows
@@ -243,24 +243,29 @@ fn transfer(rows: &[Comparison], figure: Figure) -> f64 {
         };
         let pairs = experiments.iter().flat_map(|one| experiments.iter().map(move |other| (*one, *other)));
         let pairs = pairs.filter(|(one, other)| one != other && one.0 == other.0);
-        pairs.filter_map(|(one, other)| beyond(&of_one(one), &of_one(other))).reduce(f64::max)
+        held(pairs.filter_map(|(one, other)| beyond(&of_one(one), &of_one(other))).collect())
     };
     of(figure).or_else(|| Figure::ALL.into_iter().filter_map(of).reduce(f64::max)).unwrap_or(0.0)
 }
 
-/// By how much a figure lies beyond the interval of one that would stand for it, where both were compared; the largest of
-/// all such pairs. Natural logarithm.
+/// By how much a figure lies beyond the interval of one that would stand for it, where both were compared; what [`HELD`] of
+/// all such pairs keep within. Natural logarithm.
 fn stand_in(rows: &[Comparison]) -> f64 {
-    let mut most = 0.0_f64;
+    let mut all = Vec::new();
     for class in [Class::Observed, Class::Described, Class::Uncalibrated] {
         let of = |figure: Figure| logs(rows, |row| row.class == class && row.figure == figure);
         for figure in Figure::ALL {
             let own = of(figure);
-            let pairs = figure.like().iter().filter_map(|like| beyond(&own, &of(*like)));
-            most = pairs.fold(most, f64::max);
+            all.extend(figure.like().iter().filter_map(|like| beyond(&own, &of(*like))));
         }
     }
-    most
+    held(all).unwrap_or(0.0)
+}
+
+/// What [`HELD`] of some values keep within; None where there is none.
+fn held(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    (!values.is_empty()).then(|| quantile(&values, HELD))
 }
 
 /// How far values lie beyond the interval of others; None where either are too few.
@@ -412,12 +417,13 @@ mod tests {
             let interval = uncertainty(&fit).of(Figure::Tps);
             assert!(interval.rows >= 15 && !interval.wider, "{interval:?}");
             assert!(interval.high < 1.5 && interval.low > 0.5, "{interval:?}");
-            // Another server: tps within a factor of two. Latencies were once off by 2.6 where data fit in memory.
+            // Another server: tps within a factor of 2.5, since four clients with a binary log have half of what is predicted.
+            // Latencies were once off by 2.6 where data fit in memory.
             let other = uncertainty(&Basis { flavour: "mysql-8.4", workload: "oltp_read_write", ..fit });
             assert!(!other.kind_compared());
             for figure in Figure::ALL {
                 let Interval { low, high, .. } = other.of(figure);
-                let most = if figure == Figure::Tps { 2.0 } else { 8.0 };
+                let most = if figure == Figure::Tps { 2.5 } else { 8.0 };
                 assert!(low > 1.0 / most && high < most, "{observed} {figure:?}: {low} to {high}");
             }
         }

@@ -5,10 +5,12 @@
 
 use ebbtide_volume::{Array, Instance, Nanos};
 
+use super::cleaner::whole;
 use super::cpu::Machine;
 use super::flavour::Settings;
 use super::model::{Costs, ModelLoad, ModelSetup, run};
 use super::pages::{Pool, pages_per_transaction};
+use super::redo::RedoLimits;
 use super::shape::Shape;
 use super::volumes::{FileKind, Volumes};
 
@@ -110,6 +112,8 @@ const SETTLE: Nanos = Nanos::from_secs(10);
 /// The same where page cleaner and redo log must come to their balance.
 const LONG_TRIAL: Nanos = Nanos::from_secs(150);
 const LONG_SETTLE: Nanos = Nanos::from_secs(90);
+/// MariaDB writes pages in waves, as the redo log turns over: two of them are looked at, each of so many seconds at most.
+const LONGEST_WAVE_S: f64 = 300.0;
 /// Eviction explains what a run writes where the two differ by no more than this share.
 const EXPLAINED: f64 = 0.2;
 /// Trials of a search: each halves the logarithm of the range.
@@ -212,9 +216,12 @@ fn written(point: &MeasuredPoint, machine: Machine, costs: Costs, seed: u64) -> 
     let rate = point.load.rate.unwrap_or(point.tps);
     let load = ModelLoad { clients: point.load.clients.max(OPEN_CLIENTS), rate: Some(rate) };
     let costs = Costs { writes: 1.0, ..costs };
+    let redo_per_s = rate * point.shape.redo_bytes();
+    let wave = RedoLimits::of(&point.settings).asynchronous / redo_per_s.max(1.0);
+    let waves = if point.settings.flavour.is_mariadb() { 2.0 * wave.min(LONGEST_WAVE_S) } else { 0.0 };
     let outcome = run(ModelSetup {
         load,
-        duration: LONG_TRIAL,
+        duration: (LONG_SETTLE + Nanos(whole(waves * 1e9))).max(LONG_TRIAL),
         settle: LONG_SETTLE,
         ..setup(point, machine, costs, seed)
     });

@@ -49,6 +49,57 @@ pub fn recommend(settings: &Settings, limits: &RedoLimits, view: &CleanerView) -
     }
 }
 
+/// Up to where MariaDB's page cleaner is asked to write the oldest changes, positions in the redo log.
+///
+/// A change at which the checkpoint is older than the asynchronous age asks for all changes older than that age
+/// (`log_close` of `mtr0mtr.cc`, `buf_flush_ahead` of `buf0flu.cc`). That it stops there was measured on 10.11.19: the age
+/// falls back to the asynchronous one. Sources of 2023 have the newest change as the target.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct FlushTargets {
+    /// Since the checkpoint was older than the asynchronous age.
+    soft: Option<u64>,
+    /// Since it was older than transactions wait for: then without pauses.
+    hard: Option<u64>,
+}
+
+impl FlushTargets {
+    /// A change was written, while the checkpoint had an age. Whether it raises a target.
+    pub(crate) fn raise(&mut self, settings: &Settings, limits: &RedoLimits, lsn: u64, age: f64) -> bool {
+        if !settings.flavour.is_mariadb() || age <= limits.asynchronous {
+            return false;
+        }
+        let target = if age > limits.full && settings.flush_sync { &mut self.hard } else { &mut self.soft };
+        *target = Some(lsn.saturating_sub(whole(limits.asynchronous)));
+        true
+    }
+
+    /// Whether the page cleaner begins at once, and goes on without a pause.
+    pub(crate) const fn is_urgent(&self) -> bool {
+        self.hard.is_some()
+    }
+
+    /// The oldest change that is not in the data files: targets up to it are reached.
+    pub(crate) fn reach(&mut self, oldest: u64) {
+        for target in [&mut self.soft, &mut self.hard] {
+            *target = target.filter(|target| *target > oldest);
+        }
+    }
+
+    /// The target of the next round, and whether it is urgent; None where there is none.
+    pub(crate) fn next(&self) -> Option<(u64, bool)> {
+        self.hard.map(|target| (target, true)).or_else(|| self.soft.map(|target| (target, false)))
+    }
+}
+
+/// Whether MariaDB's page cleaner sleeps until it is woken, once the redo log is young: without a low-water mark neither age nor
+/// dirty pages below their maximum wake it (`buf_pool_t::page_cleaner_wakeup` of `buf0flu.cc`).
+pub(crate) fn may_sleep(settings: &Settings, view: &CleanerView) -> bool {
+    let dirty = 100.0 * view.dirty / view.pool.max(1.0);
+    settings.flavour.is_mariadb()
+        && settings.max_dirty_pages_pct_lwm == 0.0
+        && dirty < settings.max_dirty_pages_pct
+}
+
 /// Percent of `io_capacity` for the redo log's age: `(max/capacity) * x^1.5 / 7.5` with x the age in percent.
 /// The division is one of integers, as in the source.
 #[must_use]
@@ -89,9 +140,6 @@ fn mysql(settings: &Settings, limits: &RedoLimits, view: &CleanerView) -> Recomm
 
 fn mariadb(settings: &Settings, limits: &RedoLimits, view: &CleanerView) -> Recommendation {
     let (capacity, most) = (f64::from(settings.io_capacity), f64::from(settings.io_capacity_max));
-    if view.age > limits.synchronous {
-        return Recommendation { pages: whole(most), urgent: settings.flush_sync && view.age > limits.full };
-    }
     let dirty = 100.0 * view.dirty / view.pool.max(1.0);
     let lwm = settings.max_dirty_pages_pct_lwm;
     let from = if lwm == 0.0 { settings.max_dirty_pages_pct } else { lwm };
@@ -193,7 +241,35 @@ mod tests {
         assert_eq!(pages(Flavour::MariaDb105, 91.0, 5.0), 200);
         // Its low-water mark is 0, so the ratio is 1: (200 + 300 + 600) / 3.
         assert_eq!(pages(Flavour::MariaDb11, 50.0, 50.0), 366);
-        // Beyond the asynchronous age: io_capacity_max.
-        assert_eq!(pages(Flavour::MariaDb11, 50.0, 108.0), 2_000);
+    }
+
+    #[test]
+    fn beyond_the_asynchronous_age_mariadb_writes_until_no_older_change_is_left() {
+        let settings = Settings::of(Flavour::MariaDb11, 1 << 31);
+        let mut targets = FlushTargets::default();
+        assert!(!targets.raise(&settings, &limits(), 800_000_000, 690e6));
+        assert_eq!(targets.next(), None);
+        assert!(targets.raise(&settings, &limits(), 900_000_000, 710e6));
+        assert_eq!((targets.next(), targets.is_urgent()), (Some((200_000_000, false)), false));
+        assert!(targets.raise(&settings, &limits(), 1_000_000_000, 810e6));
+        assert_eq!((targets.next(), targets.is_urgent()), (Some((300_000_000, true)), true));
+        targets.reach(299_999_999);
+        assert_eq!(targets.next(), Some((300_000_000, true)), "the soft one is reached");
+        targets.reach(300_000_000);
+        assert_eq!(targets, FlushTargets::default());
+        let held = Settings { flush_sync: false, ..settings };
+        assert!(targets.raise(&held, &limits(), 1_000_000_000, 810e6));
+        assert_eq!(targets.next(), Some((300_000_000, false)));
+        let mysql = Settings::of(Flavour::MySql80, 1 << 31);
+        assert!(!FlushTargets::default().raise(&mysql, &limits(), 1, 810e6));
+    }
+
+    #[test]
+    fn mariadb_may_sleep_below_its_maximum_of_dirty_pages_unless_it_has_a_low_water_mark() {
+        let settings = Settings::of(Flavour::MariaDb11, 1 << 31);
+        assert!(may_sleep(&settings, &view(89.0, 50.0)) && !may_sleep(&settings, &view(91.0, 50.0)));
+        let marked = Settings { max_dirty_pages_pct_lwm: 10.0, ..settings };
+        assert!(!may_sleep(&marked, &view(50.0, 50.0)));
+        assert!(!may_sleep(&Settings::of(Flavour::MySql80, 1 << 31), &view(5.0, 5.0)));
     }
 }

@@ -142,6 +142,9 @@ pub struct Settings {
     pub doublewrite_batches: u32,
     /// Whether the doublewrite file and the data files are flushed after each batch (`innodb_flush_method`).
     pub flush_after_batch: bool,
+    /// Whether data files go through the page cache of the operating system (`innodb_flush_method`). The model has none; it is
+    /// here to be said.
+    pub buffered: bool,
     /// `innodb_redo_log_capacity`, or the size of all redo log files, bytes.
     pub redo_capacity_bytes: u64,
     /// `innodb_thread_concurrency`.
@@ -196,6 +199,7 @@ impl Settings {
             doublewrite_pages: 4,
             doublewrite_batches: 4.max(2 * instances),
             flush_after_batch: true,
+            buffered: false,
             redo_capacity_bytes: 100 * MIB,
             thread_concurrency: 0,
             flush_log_at_commit: 1,
@@ -257,13 +261,20 @@ impl Settings {
     #[must_use]
     pub fn not_modelled(&self, rotating: bool) -> Option<String> {
         let writes = self.flush_neighbors > 0 && (rotating || !self.flavour.is_mariadb());
-        writes.then(|| {
+        let neighbours = writes.then(|| {
             format!(
                 "innodb_flush_neighbors = {} writes dirty neighbours with a page, which the model does not: where points have no pages \
                  written, there are more than predicted",
                 self.flush_neighbors
             )
-        })
+        });
+        let cache = self.buffered.then(|| {
+            "innodb_flush_method keeps data files in the page cache, which the model does not have: pages that are read from there \
+             need no I/O, so that the server may do more than predicted"
+                .to_owned()
+        });
+        let all: Vec<String> = neighbours.into_iter().chain(cache).collect();
+        (!all.is_empty()).then(|| all.join("; "))
     }
 
     /// Pages of the buffer pool that hold data: 4% go to control blocks, the adaptive hash index and lock heaps.
@@ -310,5 +321,10 @@ mod tests {
         let said = |flavour, rotating| of(flavour).not_modelled(rotating).is_some();
         assert!(said(Flavour::MySql57, false) && !said(Flavour::MySql80, true));
         assert!(said(Flavour::MariaDb11, true) && !said(Flavour::MariaDb11, false));
+        let both = Settings { buffered: true, ..of(Flavour::MySql57) }.not_modelled(false).unwrap();
+        assert!(
+            both.contains("innodb_flush_neighbors = 1") && both.contains("; innodb_flush_method"),
+            "{both}"
+        );
     }
 }

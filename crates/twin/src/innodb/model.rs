@@ -10,7 +10,7 @@ use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::buffer::{BufferPool, around, of_statements, unit};
-use super::cleaner::whole;
+use super::cleaner::{FlushTargets, whole};
 use super::commit::CommitPipeline;
 use super::cpu::{Machine, Processors};
 use super::disk::Disk;
@@ -142,11 +142,16 @@ const SHORT_PAUSE: Nanos = Nanos::from_ms(10);
 const BALANCED_AT: [Nanos; 2] = [Nanos::from_secs(4), Nanos::from_secs(8)];
 
 /// Bytes of redo that the oldest dirty page is behind, in the long run: what is written while a page stays in the
-/// pool, or half of what the redo log allows.
+/// pool, or half of what the redo log allows. All of it on a MariaDB that evicts nothing and whose page cleaner sleeps until
+/// then.
 fn redo_horizon(shape: &Shape, settings: &Settings, limits: &RedoLimits) -> f64 {
     let pool = Pool::of(settings, &shape.classes);
-    let kept = characteristic_time(&shape.classes, &pool).unwrap_or(1e12);
-    (kept * shape.redo_bytes()).min(limits.asynchronous * 0.5)
+    let kept = characteristic_time(&shape.classes, &pool);
+    let sleeps = settings.flavour.is_mariadb() && settings.max_dirty_pages_pct_lwm == 0.0;
+    match kept {
+        None if sleeps => limits.asynchronous,
+        kept => (kept.unwrap_or(1e12) * shape.redo_bytes()).min(limits.asynchronous * 0.5),
+    }
 }
 
 /// Runs a server in virtual time.
@@ -208,13 +213,17 @@ struct Model {
 #[derive(Debug, Clone, Copy, Default)]
 struct CleanerState {
     running: bool,
-    scheduled: bool,
+    /// When its next round begins; none while none is planned.
+    next: Option<Nanos>,
+    /// Whether it sleeps until it is woken.
+    asleep: bool,
     urgent: bool,
     last: Nanos,
     pages_per_s: f64,
     redo_per_s: f64,
     list_pages: u64,
     average_from: (Nanos, u64),
+    targets: FlushTargets,
     /// The last change that it has seen, and when.
     changed: (u64, Nanos),
 }
@@ -318,7 +327,9 @@ impl Model {
             Event::Redo => self.redo_done(),
             Event::Binlog => self.binlog_done(),
             Event::Batch(slot) => self.batch_event(slot),
-            Event::Clean => self.clean(),
+            // A round that began sooner has taken the place of the planned one.
+            Event::Clean if self.cleaner.next == Some(self.now) => self.clean(),
+            Event::Clean => {}
             Event::Purge => self.purge(),
             Event::Purged => self.purged(),
             Event::Second => self.second(),
@@ -490,10 +501,19 @@ impl Model {
         let redo = self.pool.shape().types[one.kind].redo_bytes;
         self.lsn += whole(redo);
         self.pool.changed(&one.dirtied, self.lsn);
+        let age = (self.lsn - self.checkpoint) as f64;
+        let is_asked = self.cleaner.targets.raise(&self.settings, &self.limits, self.lsn, age);
+        // A page cleaner that is awake goes on with its round of each second (measured: seconds of commits and of page writes
+        // alternate).
+        let is_woken = is_asked && (self.cleaner.asleep || self.cleaner.targets.is_urgent());
+        self.cleaner.asleep &= !is_asked;
         let (kind, seen) = (one.kind, self.pool.seen());
         self.leave_undo(Unpurged { kind, seen, lsn: self.lsn });
         self.commits.enqueue(client, redo);
         self.begin_redo();
+        if is_woken {
+            self.wake_cleaner();
+        }
     }
 
     fn begin_redo(&mut self) {
@@ -553,8 +573,12 @@ impl Model {
         }
         if self.writer.is_idle() && self.cleaner.running {
             self.cleaner.running = false;
+            if self.settings.flavour.is_mariadb() {
+                self.take_checkpoint();
+            }
             // It does not sleep while somebody waits for a page.
-            let at_once = self.cleaner.urgent || !self.pageless.is_empty();
+            let is_urgent = self.cleaner.urgent || self.cleaner.targets.is_urgent();
+            let at_once = is_urgent || !self.pageless.is_empty();
             let round = if at_once { SHORT_PAUSE } else { ROUND };
             let next = self.cleaner.last + round;
             self.schedule_cleaner(next.since(self.now));
@@ -567,11 +591,20 @@ impl Model {
             Progress::Done { freed } => {
                 self.pool.add_free(freed);
                 self.serve_pageless();
-                self.checkpoint = self.writer.checkpoint(&self.pool, self.lsn);
-                self.release_stalled();
+                if !self.settings.flavour.is_mariadb() {
+                    self.take_checkpoint();
+                }
                 self.start_batches();
             }
         }
+    }
+
+    /// The checkpoint moves to the oldest change that is not in the data files. MySQL has a thread for it. MariaDB's page
+    /// cleaner takes it at the end of each of its rounds, so that transactions wait for all pages of a round.
+    fn take_checkpoint(&mut self) {
+        self.checkpoint = self.writer.checkpoint(&self.pool, self.lsn);
+        self.cleaner.targets.reach(self.checkpoint);
+        self.release_stalled();
     }
 
     fn serve_pageless(&mut self) {
@@ -601,8 +634,9 @@ impl Model {
     }
 
     fn second(&mut self) {
-        self.checkpoint = self.writer.checkpoint(&self.pool, self.lsn);
-        self.release_stalled();
+        if !self.settings.flavour.is_mariadb() {
+            self.take_checkpoint();
+        }
         self.commits.write_back(self.now, &mut self.disk);
         if self.pool.is_filling() {
             self.pool.refresh();

@@ -396,11 +396,13 @@ impl ServerTable {
         settings.log_bin = self.log_bin.unwrap_or(settings.log_bin);
         settings.file_system = self.file_system.unwrap_or(settings.file_system);
         if let Some(method) = &self.flush_method {
-            settings.flush_after_batch = match method.to_ascii_uppercase().as_str() {
+            (settings.flush_after_batch, settings.buffered) = match method.to_ascii_uppercase().as_str() {
                 // MariaDB from 11.0 on takes it as O_DIRECT.
-                "O_DIRECT_NO_FSYNC" if settings.flavour == Flavour::MariaDb11 => true,
-                "O_DIRECT_NO_FSYNC" | "NOSYNC" | "LITTLESYNC" => false,
-                "O_DIRECT" | "FSYNC" | "O_DSYNC" | "ALL_O_DIRECT" => true,
+                "O_DIRECT_NO_FSYNC" if settings.flavour == Flavour::MariaDb11 => (true, false),
+                "O_DIRECT_NO_FSYNC" => (false, false),
+                "NOSYNC" | "LITTLESYNC" => (false, true),
+                "O_DIRECT" | "ALL_O_DIRECT" => (true, false),
+                "FSYNC" | "O_DSYNC" => (true, true),
                 _ => {
                     return Err(ProfileError::Range {
                         key: "server.flush_method".into(),

@@ -2,14 +2,15 @@
 
 use ebbtide_volume::Nanos;
 
-use super::super::cleaner::{CleanerView, recommend, recommend_idle, whole};
+use super::super::cleaner::{CleanerView, Recommendation, may_sleep, recommend, recommend_idle, whole};
 use super::{Event, Model, ROUND, SHORT_PAUSE, redo_horizon};
 
 impl Model {
     pub(super) fn schedule_cleaner(&mut self, pause: Nanos) {
-        if !self.cleaner.scheduled && !self.cleaner.running {
-            self.cleaner.scheduled = true;
-            self.events.push(self.now + pause, Event::Clean);
+        if self.cleaner.next.is_none() && !self.cleaner.running {
+            let at = self.now + pause;
+            self.cleaner.next = Some(at);
+            self.events.push(at, Event::Clean);
         }
     }
 
@@ -22,14 +23,29 @@ impl Model {
 
     /// A round of the page cleaner: the end of the LRU list, then the flush list.
     pub(super) fn clean(&mut self) {
-        self.cleaner.scheduled = false;
         if self.cleaner.running {
             return;
         }
+        self.cleaner.next = None;
         self.cleaner.running = true;
         let last = std::mem::replace(&mut self.cleaner.last, self.now);
+        let needs_places = !self.pageless.is_empty() || self.pool.free() < self.settings.free_target() / 2;
+        self.cleaner.asleep &= !needs_places;
         self.free_pages();
         self.average();
+        let wanted = self.wanted(last);
+        self.cleaner.urgent = wanted.urgent;
+        self.cleaner.list_pages += wanted.pages.min(self.pool.flush_list().total());
+        self.writer.add_list(wanted.pages);
+        self.start_batches();
+    }
+
+    /// The pages of the flush list that a round writes.
+    fn wanted(&mut self, last: Nanos) -> Recommendation {
+        if let Some((target, urgent)) = self.cleaner.targets.next() {
+            let most = self.settings.io_capacity_max.into();
+            return Recommendation { pages: self.pool.flush_list().until(target, most), urgent };
+        }
         let view = CleanerView {
             dirty: self.pool.flush_list().total() as f64,
             pool: self.pool.pages(),
@@ -45,11 +61,13 @@ impl Model {
         }
         let is_idle = lsn == self.lsn && self.now.since(since.max(last)) >= ROUND;
         let usual = recommend(&self.settings, &self.limits, &view);
-        let wanted = recommend_idle(&self.settings).filter(|_| is_idle && !usual.urgent).unwrap_or(usual);
-        self.cleaner.urgent = wanted.urgent;
-        self.cleaner.list_pages += wanted.pages.min(self.pool.flush_list().total());
-        self.writer.add_list(wanted.pages);
-        self.start_batches();
+        if may_sleep(&self.settings, &view) {
+            self.cleaner.asleep |= usual.pages == 0;
+            if self.cleaner.asleep {
+                return Recommendation { pages: 0, urgent: false };
+            }
+        }
+        recommend_idle(&self.settings).filter(|_| is_idle && !usual.urgent).unwrap_or(usual)
     }
 
     /// Evicts pages from the end of the LRU list until enough are free.
