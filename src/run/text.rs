@@ -66,7 +66,8 @@ fn others(plan: &Plan) -> String {
             .map(|((version, path), arms)| format!("{role} of {}: {version} ({path})\n", arms.join(", ")));
         lines.collect::<String>()
     };
-    line("server", &facts.sources) + &line("replicas", &facts.replicas)
+    let is_cut = plan.arms().iter().any(|planned| planned.arm.crash.is_some());
+    line(if is_cut { "source" } else { "server" }, &facts.sources) + &line("replicas", &facts.replicas)
 }
 
 /// What would run.

@@ -16,8 +16,8 @@ const ENDED: [&str; 3] = ["     Ended with status ", "error: test failed", "erro
 /// How many of the slowest tests are listed.
 const SLOWEST: usize = 20;
 
-/// Adds to the line of each test how long it took, while the output comes: the time since the test before it ended. `elapsed`
-/// is the time since any fixed instant. Of programs that run one test at a time.
+/// Adds a line after each test with how long it took, while the output comes: the time since the test before it ended.
+/// `elapsed` is the time since any fixed instant. Of programs that run one test at a time.
 ///
 /// # Errors
 /// When a line cannot be read or written.
@@ -27,16 +27,23 @@ pub(crate) fn time(
     elapsed: impl Fn() -> Duration,
 ) -> std::io::Result<()> {
     let mut began = elapsed();
+    // The test that runs. What its child processes print goes past the harness, and may be anywhere in its line.
+    let mut running: Option<String> = None;
     for line in log.split(b'\n') {
         let mut line = line?;
         let text = String::from_utf8_lossy(&line);
-        let ends_a_test = test_of(&text).is_some();
-        if ends_a_test || text.starts_with("running ") {
+        if let Some((name, end)) = text.strip_prefix("test ").and_then(|rest| rest.split_once(" ... ")) {
+            running = (!end.starts_with("ignored")).then(|| name.to_owned());
+        }
+        if text.starts_with("running ") {
+            (began, running) = (elapsed(), None);
+        } else if (text.ends_with("ok") || text.ends_with("FAILED"))
+            && let Some(name) = running.take()
+        {
             let now = elapsed();
-            if ends_a_test {
-                line.extend(format!(" ({:.1} s)", now.saturating_sub(began).as_secs_f64()).bytes());
-            }
+            let took = now.saturating_sub(began).as_secs_f64();
             began = now;
+            line.extend(format!("\n{TOOK}{took:.1} s  {name}").bytes());
         }
         line.push(b'\n');
         out.write_all(&line)?;
@@ -44,11 +51,8 @@ pub(crate) fn time(
     Ok(())
 }
 
-/// The name of the test whose end a line says, and what follows it.
-fn test_of(line: &str) -> Option<(&str, &str)> {
-    let (name, end) = line.strip_prefix("test ")?.split_once(" ... ")?;
-    (end.starts_with("ok") || end.starts_with("FAILED")).then_some((name, end))
-}
+/// How a line begins that says how long a test took.
+const TOOK: &str = "took ";
 
 /// The slowest tests of a log with times, the slowest first.
 pub(crate) fn slowest(log: &str) -> String {
@@ -57,9 +61,8 @@ pub(crate) fn slowest(log: &str) -> String {
     for line in log.lines() {
         if let Some(name) = program_of(line) {
             program = name.split(" (").next().unwrap_or(name);
-        } else if let Some((name, end)) = test_of(line) {
-            let took = end.split_once('(').and_then(|(_, took)| took.strip_suffix(" s)")?.parse().ok());
-            all.extend(took.map(|took: f64| (took, program, name)));
+        } else if let Some((took, name)) = line.strip_prefix(TOOK).and_then(|took| took.split_once(" s  ")) {
+            all.extend(took.parse().ok().map(|took: f64| (took, program, name)));
         }
     }
     all.sort_by(|a, b| b.0.total_cmp(&a.0));
@@ -225,21 +228,19 @@ test result: FAILED. 5 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; 
 
     #[test]
     fn each_test_has_its_time_and_the_slowest_of_all_programs_are_listed_first() {
-        let log = "     Running device lib (/target/lib) \n\nrunning 2 tests\ntest a ... ok\ntest b ... FAILED\n\
-                   ---- a stdout ----\ntest of nothing\n     Running device live (/target/live) \nrunning 1 test\n\
-                   test c - should panic ... ok\ntest d ... ignored\n";
+        let log = "     Running device lib (/target/lib) \n\nrunning 2 tests\ntest a ... ok\ntest b ... noise\nof a childFAILED\n\
+                   test e ... ignored\n---- a stdout ----\nall is ok\n     Running device live (/target/live) \nrunning 1 test\n\
+                   test c - should panic ... ok\n";
         // Each look at the clock is a second and a half after the one before.
         let looks = std::cell::Cell::new(0_u32);
         let elapsed = || Duration::from_millis(1500 * u64::from(looks.replace(looks.get() + 1)));
         let mut timed = Vec::new();
         time(log.as_bytes(), &mut timed, elapsed).unwrap();
         let timed = String::from_utf8(timed).unwrap();
-        assert!(timed.contains("\ntest a ... ok (1.5 s)\ntest b ... FAILED (1.5 s)\n---- a"), "{timed}");
-        assert!(
-            timed.contains("\ntest of nothing\n") && timed.ends_with("\ntest d ... ignored\n"),
-            "{timed}"
-        );
-        let slower = timed.replace("panic ... ok (1.5 s)", "panic ... ok (20.0 s)");
+        assert!(timed.contains("\ntest a ... ok\ntook 1.5 s  a\ntest b ... noise\n"), "{timed}");
+        assert!(timed.contains("childFAILED\ntook 1.5 s  b\ntest e ... ignored\n---- a stdout"), "{timed}");
+        assert!(timed.contains("\nall is ok\n     Running"), "{timed}");
+        let slower = timed.replace("took 1.5 s  c", "took 20.0 s  c");
         let expected =
             "   20.0 s  device live: c - should panic\n    1.5 s  device lib: a\n    1.5 s  device lib: b\n";
         assert_eq!(slowest(&slower), expected);

@@ -6,7 +6,7 @@ use std::time::Instant;
 use ebbtide_catalog::Catalog;
 use ebbtide_device::host::HostError;
 use ebbtide_device::store::SnapshotInfo;
-use ebbtide_lab::experiment;
+use ebbtide_lab::experiment::{self, Experiment};
 use ebbtide_lab::run::error::RunError;
 use ebbtide_lab::run::event::EventSink;
 use ebbtide_lab::run::home::{self, Lab};
@@ -61,7 +61,7 @@ pub fn replay(
     let lab = Lab::open(home, cancel, EventSink::new(&|_| ()))?;
     let found: Vec<_> = snapshots(&lab).into_iter().filter(|(_, meta)| meta.cut.seed == seed).collect();
     let Some((_, meta)) = found.first() else { return Err(KeptError::NotKept { seed }) };
-    let arms = experiment::check(&meta.experiment, catalog, binary)?;
+    let arms = experiment::check(&without_source(&meta.experiment), catalog, binary)?;
     let context = ArmContext { lab: &lab, binary, planned: &arms[0], seed: meta.experiment.seed, cancel };
     let images = images(&lab, seed, &found)?;
     let expected = |&(client, acknowledged, sent): &(u32, u64, u64)| Expected {
@@ -123,6 +123,13 @@ fn has_recovered(cut: &Cut) -> bool {
         matches!(verdict, Verdict::Corrupt { how: Corruption::NoStart | Corruption::FileSystem, .. })
     };
     cut.recovery.is_some() || cut.verdicts.iter().any(refused)
+}
+
+/// The experiment of an image, whose replica follows nobody any more: its source need not be there.
+fn without_source(experiment: &Experiment) -> Experiment {
+    let mut experiment = experiment.clone();
+    experiment.arms.iter_mut().filter_map(|arm| arm.crash.as_mut()).for_each(|crash| crash.source = None);
+    experiment
 }
 
 /// The server that recovers an image: the one that had written it, or another program of its version.

@@ -263,9 +263,16 @@ moments = [\"random\", \"redo\"]
 
 [arms.gtid.crash]
 replication = \"gtid\"
-source = \"mysql-8.0\"
 
 [arms.gtid.settings]
+relay_log_recovery = true
+
+[arms.older-source.crash]
+replication = \"gtid\"
+source = \"mysql-8.0\"
+cuts = 2
+
+[arms.older-source.settings]
 relay_log_recovery = true
 
 [arms.position.settings]
@@ -289,8 +296,9 @@ sync_relay_log = 0
     assert_eq!((of(&run, "gtid").len(), of(&run, "position").len()), (4, 4));
     let sources: Vec<_> =
         run.server.sources.iter().map(|(arm, source)| (arm.as_str(), &source.version)).collect();
-    assert_eq!(sources, [("gtid", &older.text)], "the others have the replica's own version");
-    for cut in of(&run, "gtid") {
+    assert_eq!(sources, [("older-source", &older.text)], "the others have the replica's own version");
+    assert_eq!(of(&run, "older-source").len(), 2);
+    for cut in of(&run, "gtid").into_iter().chain(of(&run, "older-source")) {
         assert!(cut.verdicts.is_empty(), "{cut:?}");
         assert!(cut.resumed.as_ref().unwrap().caught_up_s.is_some(), "{cut:?}");
     }

@@ -62,7 +62,7 @@ pub struct PlannedArm {
 }
 
 impl PlannedArm {
-    /// It, its source and its replica, all of which are alike: every server that it needs, once.
+    /// It, its source, and its replica, which stands for all of them: every server that it needs, once.
     pub fn servers(&self) -> impl Iterator<Item = &Self> {
         std::iter::once(self).chain(self.source.as_deref()).chain(self.replica.as_deref())
     }
@@ -107,7 +107,7 @@ fn check_arm(
     programs: &Programs<'_>,
 ) -> Result<PlannedArm, ArmError> {
     let of_arm = programs.of(arm)?;
-    if arm.crash.is_some() && arm.server.is_some() {
+    if arm.crash.is_some() && (arm.server.is_some() || !arm.topology.is_single()) {
         return Err(ArmError::CutTopology);
     }
     let own = check_server(experiment, arm, catalog, of_arm.own(arm))?;
@@ -119,9 +119,6 @@ fn check_arm(
         return with_source(own, experiment, catalog, programs, of_arm.source);
     }
     let (Some(replica), Some(program)) = (arm.replica(), of_arm.replica) else { return Ok(own) };
-    if arm.crash.is_some() {
-        return Err(ArmError::CutTopology);
-    }
     if !logs(arm) {
         return Err(ArmError::SourceWithoutBinlog);
     }
@@ -143,8 +140,8 @@ fn collate_as(source: &Binary, replica: &mut PlannedArm, programs: &Programs<'_>
     Ok(())
 }
 
-/// A replica whose power is cut, with its source of another program. That has what it takes of the replica's settings: they
-/// are not its own, and it is not measured.
+/// A replica whose power is cut, with its source of another program. Its settings are not the source's own: that has those
+/// that its version knows. It runs on a data volume alone.
 fn with_source(
     mut replica: PlannedArm,
     experiment: &Experiment,
@@ -156,15 +153,21 @@ fn with_source(
     for (name, value) in replica.arm.settings.iter() {
         let mut one = Settings::new();
         one.set(name, value).expect("the arm has it");
-        if one.options_for(program).is_ok() {
-            settings.merge(&one);
+        match one.options_for(program) {
+            Ok(_) => settings.merge(&one),
+            Err(SettingError::NotHere { .. } | SettingError::Value { .. }) => {}
+            Err(error) => return Err(of_source(ArmError::Setting(error))),
         }
     }
-    let arm = Arm { settings, ..replica.arm.clone() };
-    let source = check_server(experiment, &arm, catalog, program)
-        .map_err(|why| ArmError::OfSource { why: Box::new(why) })?;
+    let mut arm = Arm { settings, ..replica.arm.clone() };
+    arm.volumes.retain(|role, _| *role == Role::Data);
+    let source = check_server(experiment, &arm, catalog, program).map_err(of_source)?;
     collate_as(program, &mut replica, programs)?;
     Ok(PlannedArm { source: Some(Box::new(source)), ..replica })
+}
+
+fn of_source(why: ArmError) -> ArmError {
+    ArmError::OfSource { why: Box::new(why) }
 }
 
 /// A server of an arm, with what it resolves to.
@@ -371,7 +374,7 @@ pub(crate) fn fit_volumes(
     leave_out(experiment, |arm| {
         let why = check_arm(&whole, arm, catalog, programs).err()?;
         let of_server = match &why {
-            ArmError::OfReplica { why } => why,
+            ArmError::OfReplica { why } | ArmError::OfSource { why } => why,
             why => why,
         };
         matches!(of_server, ArmError::Room { .. } | ArmError::Small { .. }).then(|| chain(&why))
@@ -473,8 +476,10 @@ pub fn estimate(experiment: &Experiment) -> Duration {
 /// How many server programs make data.
 fn programs(experiment: &Experiment) -> u32 {
     let replicas = experiment.arms.iter().filter_map(Arm::replica).map(|replica| replica.server);
-    let all: BTreeSet<Option<String>> =
-        experiment.arms.iter().map(|arm| arm.server.clone()).chain(replicas).collect();
+    let sources =
+        experiment.arms.iter().filter_map(Arm::cut_replicas_source).map(|name| Some(name.to_owned()));
+    let own = experiment.arms.iter().map(|arm| arm.server.clone());
+    let all: BTreeSet<Option<String>> = own.chain(replicas).chain(sources).collect();
     u32::try_from(all.len().max(1)).unwrap_or(u32::MAX)
 }
 

@@ -21,9 +21,9 @@ pub(crate) struct Programs<'a> {
 /// The programs of an arm's servers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ArmPrograms<'p> {
-    /// That of the server of the load.
+    /// That of the server of the load, which a replica follows whose power is cut.
     pub(crate) source: &'p Binary,
-    /// That of its replicas, or of the replica whose power is cut; none where it has none.
+    /// That of its replicas, or of the one whose power is cut, where that has a source of its own program; else none.
     pub(crate) replica: Option<&'p Binary>,
 }
 

@@ -187,7 +187,9 @@ fn source_of_cut_replica(section: &Section<'_>, role: ServerRole) -> Result<Opti
     let text = section.text(SOURCE)?.unwrap_or(DEFAULT);
     let source = named_program(text).map_err(|why| section.wrong(SOURCE, why))?;
     if source.is_some() && role == ServerRole::Primary {
-        return Err(section.wrong(SOURCE, "a primary has no source: leave it out, or set role = \"replica\""));
+        return Err(
+            section.wrong(SOURCE, "a primary has no source: say \"default\", or set role = \"replica\"")
+        );
     }
     Ok(source)
 }

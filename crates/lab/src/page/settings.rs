@@ -69,7 +69,9 @@ fn properties(server: &ServerFacts, arm: &Arm) -> Properties {
         programs.get(&arm.name).map_or(&server.version, |program| &program.version).clone()
     };
     if !server.sources.is_empty() {
-        all.insert("server: version".into(), version(&server.sources));
+        // Of an arm whose power is cut, that is not the server with these settings.
+        let of = if arm.crash.is_some() { "source: version" } else { "server: version" };
+        all.insert(of.into(), version(&server.sources));
     }
     if !server.replicas.is_empty() && !arm.topology.is_single() {
         all.insert("replicas: version".into(), version(&server.replicas));

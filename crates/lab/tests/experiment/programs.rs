@@ -26,6 +26,8 @@ impl Programs {
             ("mariadb-10.11", MARIADB_10_11, "latin1_swedish_ci"),
             ("mariadb-11.8", MARIADB_11_8, "utf8mb4_uca1400_ai_ci"),
             ("mysql-9.7", MYSQL_9_7, "utf8mb4_0900_ai_ci"),
+            ("mysql-8.0", "mysqld  Ver 8.0.36 for Linux on x86_64 (x)", "utf8mb4_0900_ai_ci"),
+            ("mysql-5.7", "mysqld  Ver 5.7.44 for Linux on x86_64 (x)", "latin1_swedish_ci"),
         ] {
             let text = format!(
                 "#!/bin/sh\ncase \"$*\" in\n*--help*) echo 'collation-server   {collation}';;\n*) echo '{version}';;\nesac\n"
@@ -136,6 +138,13 @@ fn servers_that_do_not_go_together_are_refused_with_both_versions() {
         ..crash
     };
     assert!(programs.check(&crash).unwrap_err().contains("its source may be another one (crash.source)"));
+    let with_both = format!(
+        "[settings]\nlog_bin = true\n[topology]\nreplicas = 1\n[crash]\ncuts = 3\nrole = \"replica\"\nsource = \"{}\"\n",
+        programs.path("mysql-9.7")
+    );
+    assert!(
+        programs.check(&read(&with_both).unwrap()).unwrap_err().contains("[topology] is for 'ebbtide run'")
+    );
 }
 
 #[test]
@@ -173,6 +182,11 @@ fn a_replica_whose_power_is_cut_has_a_source_of_its_own_program_and_data_with_th
     assert!(alike.source.is_none() && sources.is_empty(), "{sources:?}");
     let older = plan("mariadb-10.11", "mariadb-11.8").unwrap_err();
     assert!(older.contains("MariaDB 10.11.14, is older than its source, MariaDB 11.8.3"), "{older}");
+    let unknown = plan("mysql-8.0", "mysql-5.7").unwrap_err();
+    assert!(
+        unknown.contains("the source of its replica: the settings of MySQL 5.7.44 are not known"),
+        "{unknown}"
+    );
     let missing = plan("mariadb-11.8", "mariadb-9.9").unwrap_err();
     assert!(missing.starts_with("arm 'base': the source of its replica: its server '"), "{missing}");
 }
@@ -181,7 +195,8 @@ fn a_replica_whose_power_is_cut_has_a_source_of_its_own_program_and_data_with_th
 fn the_source_of_a_primary_whose_power_is_cut_is_refused() {
     let of =
         |source: &str| read(&format!("[crash]\nsource = \"{source}\"\n")).map_err(|error| error.to_string());
-    assert!(of("mariadb-11.8").unwrap_err().contains("a primary has no source"));
+    let primary = of("mariadb-11.8").unwrap_err();
+    assert!(primary.contains("a primary has no source: say \"default\", or set role"), "{primary}");
     assert!(of(" ").unwrap_err().contains("it must be a fetched server"));
     assert_eq!(of("default").unwrap().arms[0].crash.as_ref().unwrap().source, None);
 }
@@ -225,6 +240,9 @@ fn the_command_line_changes_the_program_and_a_path_in_a_file_counts_from_the_fil
     let found = servers(&loaded)[1].clone().unwrap();
     assert_eq!(Binary::detect(Some(Path::new(&found))).unwrap().text, MARIADB_11_8);
     assert!(Path::new(&found).is_absolute(), "{found}");
+    fs::write(&file, "[crash]\ncuts = 3\nrole = \"replica\"\nsource = \"./mariadb-11.8\"\n").unwrap();
+    let cut = experiment::load(file.to_str().unwrap(), &Overrides::default()).unwrap();
+    assert_eq!(cut.arms[0].crash.as_ref().unwrap().source, Some(found), "so does that of a source");
 
     assert_eq!(
         refused("[topology.replica]\nserver = 118\n"),

@@ -425,7 +425,7 @@ mod tests {
                 let Interval { low, high, .. } = other.of(figure);
                 let most = match figure {
                     Figure::Tps => 2.5,
-                    // Threads that wait for a full redo log poll.
+                    // Where clients wait for a full redo log, their threads poll within each second.
                     Figure::Cpu => 12.0,
                     _ => 8.0,
                 };

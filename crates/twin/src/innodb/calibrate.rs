@@ -5,7 +5,7 @@
 
 use ebbtide_volume::{Array, Instance, Nanos};
 
-use super::cleaner::whole;
+use super::cleaner::{sleeps, whole};
 use super::cpu::Machine;
 use super::flavour::Settings;
 use super::model::{Costs, ModelLoad, ModelSetup, run};
@@ -218,7 +218,7 @@ fn written(point: &MeasuredPoint, machine: Machine, costs: Costs, seed: u64) -> 
     let costs = Costs { writes: 1.0, ..costs };
     let redo_per_s = rate * point.shape.redo_bytes();
     let wave = RedoLimits::of(&point.settings).asynchronous / redo_per_s.max(1.0);
-    let waves = if point.settings.flavour.is_mariadb() { 2.0 * wave.min(LONGEST_WAVE_S) } else { 0.0 };
+    let waves = if sleeps(&point.settings) { 2.0 * wave.min(LONGEST_WAVE_S) } else { 0.0 };
     let outcome = run(ModelSetup {
         load,
         duration: (LONG_SETTLE + Nanos(whole(waves * 1e9))).max(LONG_TRIAL),

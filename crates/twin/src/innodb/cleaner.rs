@@ -91,13 +91,16 @@ impl FlushTargets {
     }
 }
 
-/// Whether MariaDB's page cleaner sleeps until it is woken, once the redo log is young: without a low-water mark neither age nor
-/// dirty pages below their maximum wake it (`buf_pool_t::page_cleaner_wakeup` of `buf0flu.cc`).
+/// Whether a page cleaner sleeps until it is woken, once the redo log is young: MariaDB's without a low-water mark
+/// (`buf_pool_t::page_cleaner_wakeup` of `buf0flu.cc`).
+pub(crate) fn sleeps(settings: &Settings) -> bool {
+    settings.flavour.is_mariadb() && settings.max_dirty_pages_pct_lwm == 0.0
+}
+
+/// Whether it may sleep now: dirty pages at their maximum wake it.
 pub(crate) fn may_sleep(settings: &Settings, view: &CleanerView) -> bool {
     let dirty = 100.0 * view.dirty / view.pool.max(1.0);
-    settings.flavour.is_mariadb()
-        && settings.max_dirty_pages_pct_lwm == 0.0
-        && dirty < settings.max_dirty_pages_pct
+    sleeps(settings) && dirty < settings.max_dirty_pages_pct
 }
 
 /// Percent of `io_capacity` for the redo log's age: `(max/capacity) * x^1.5 / 7.5` with x the age in percent.

@@ -142,8 +142,8 @@ pub struct Settings {
     pub doublewrite_batches: u32,
     /// Whether the doublewrite file and the data files are flushed after each batch (`innodb_flush_method`).
     pub flush_after_batch: bool,
-    /// Whether data files go through the page cache of the operating system (`innodb_flush_method`). The model has none; it is
-    /// here to be said.
+    /// Whether data files go through the page cache of the operating system (`innodb_flush_method`). The model has none:
+    /// [`Self::not_modelled`] names it.
     pub buffered: bool,
     /// `innodb_redo_log_capacity`, or the size of all redo log files, bytes.
     pub redo_capacity_bytes: u64,

@@ -10,7 +10,7 @@ use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::buffer::{BufferPool, around, of_statements, unit};
-use super::cleaner::{FlushTargets, whole};
+use super::cleaner::{FlushTargets, sleeps, whole};
 use super::commit::CommitPipeline;
 use super::cpu::{Machine, Processors};
 use super::disk::Disk;
@@ -147,9 +147,8 @@ const BALANCED_AT: [Nanos; 2] = [Nanos::from_secs(4), Nanos::from_secs(8)];
 fn redo_horizon(shape: &Shape, settings: &Settings, limits: &RedoLimits) -> f64 {
     let pool = Pool::of(settings, &shape.classes);
     let kept = characteristic_time(&shape.classes, &pool);
-    let sleeps = settings.flavour.is_mariadb() && settings.max_dirty_pages_pct_lwm == 0.0;
     match kept {
-        None if sleeps => limits.asynchronous,
+        None if sleeps(settings) => limits.asynchronous,
         kept => (kept.unwrap_or(1e12) * shape.redo_bytes()).min(limits.asynchronous * 0.5),
     }
 }

@@ -1,8 +1,8 @@
 //! When page writes are flushed, and what is written while nothing changes.
 
-use ebbtide_twin::innodb::{FileKind, Flavour, ModelLoad, ModelSetup, Settings, run};
+use ebbtide_twin::innodb::{FileKind, Flavour, ModelLoad, ModelSetup, PageKind, Settings, run};
 use ebbtide_volume::{
-    Accounting, Array, AtomicUnit, Durability, GIB, Limits, Nanos, QuantileCurve, ServiceTimes,
+    Accounting, Array, AtomicUnit, Durability, GIB, Limits, MIB, Nanos, QuantileCurve, ServiceTimes,
 };
 
 use crate::support::{settings, setup, shape, volume};
@@ -57,4 +57,43 @@ fn an_idle_mysql_writes_the_dirty_pages_that_a_busy_one_would_keep() {
     let (none, some) = (written(Flavour::MySql80, 0), written(Flavour::MySql80, 100));
     assert!(some > none + 1_000, "{some} pages with idle flushing, {none} without");
     assert_eq!(written(Flavour::MariaDb11, 0), written(Flavour::MariaDb11, 100), "MariaDB does not go by it");
+}
+
+/// A server whose pool holds all data, of which each transaction changes ten pages.
+fn in_memory(redo_mib: u64, of: Settings, iops: Option<u64>) -> ModelSetup {
+    let mut shape = shape(0.0, 0.0, 10_000.0);
+    shape.classes.clear();
+    shape.types[0].touches.clear();
+    shape.class("hot", PageKind::Reused { pages: 50_000.0, revisits: None }, &[(0, 10.0, 1.0)]);
+    let base = setup(shape, volume(Nanos::from_ms(1), iops, None), 16, 200.0, 8);
+    ModelSetup { settings: Settings { redo_capacity_bytes: redo_mib * MIB, ..of }, ..base }
+}
+
+#[test]
+fn the_page_cleaner_of_mariadb_sleeps_until_its_redo_log_is_seven_eighths_full() {
+    println!("seed 1");
+    let written = |lwm: f64, seconds: u64| {
+        let of = Settings { max_dirty_pages_pct_lwm: lwm, ..settings(Flavour::MariaDb11) };
+        // The log of 64 MiB has its asynchronous age after some 90 s.
+        let load = ModelLoad { clients: 16, rate: Some(50.0) };
+        let base = in_memory(64, of, None);
+        let setup = ModelSetup { load, cold: true, duration: Nanos::from_secs(seconds), ..base };
+        run(setup).file(FileKind::DataWrite).ios
+    };
+    assert_eq!(written(0.0, 80), 0);
+    assert!(written(0.0, 180) > 1_000, "it is woken");
+    assert!(written(10.0, 80) > 1_000, "with a low-water mark it writes before");
+}
+
+#[test]
+fn clients_of_mariadb_that_wait_for_a_full_redo_log_wait_for_all_pages_of_a_round() {
+    println!("seed 1");
+    let longest_s = |io_capacity_max: u32| {
+        let of = Settings { io_capacity: 200, io_capacity_max, ..settings(Flavour::MariaDb11) };
+        let outcome = run(ModelSetup { duration: Nanos::from_secs(130), ..in_memory(32, of, Some(800)) });
+        assert!(outcome.redo_waits > 0);
+        outcome.latency_at(1.0).expect("transactions ended").as_secs_f64()
+    };
+    let (small, large) = (longest_s(200), longest_s(2_000));
+    assert!(large > 2.0 && large > 3.0 * small, "{small} s with rounds of 200 pages, {large} s with 2,000");
 }

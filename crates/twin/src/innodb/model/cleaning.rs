@@ -23,9 +23,6 @@ impl Model {
 
     /// A round of the page cleaner: the end of the LRU list, then the flush list.
     pub(super) fn clean(&mut self) {
-        if self.cleaner.running {
-            return;
-        }
         self.cleaner.next = None;
         self.cleaner.running = true;
         let last = std::mem::replace(&mut self.cleaner.last, self.now);
@@ -66,6 +63,8 @@ impl Model {
             if self.cleaner.asleep {
                 return Recommendation { pages: 0, urgent: false };
             }
+        } else {
+            self.cleaner.asleep = false;
         }
         recommend_idle(&self.settings).filter(|_| is_idle && !usual.urgent).unwrap_or(usual)
     }
