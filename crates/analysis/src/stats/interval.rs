@@ -141,7 +141,7 @@ pub fn mean_interval(arm: &[Sample], prior: &Prior) -> Option<Interval> {
     }
     let (mid, square, df) = estimate(arm, prior);
     let half = t_quantile(1.0 - ALPHA / 2.0, df) * square.sqrt();
-    Some(Interval { mid: mid.exp(), low: (mid - half).exp(), high: (mid + half).exp() })
+    Some(Interval::of_logs(mid, half))
 }
 
 /// A ratio of two arms, tested against 1.
@@ -158,8 +158,7 @@ pub struct Tested {
 pub fn ratio(arm: &[Sample], baseline: &[Sample], prior: &Prior) -> Option<Tested> {
     let (difference, error, df) = difference(arm, baseline, prior)?;
     let half = t_quantile(1.0 - ALPHA / 2.0, df) * error;
-    let interval =
-        Interval { mid: difference.exp(), low: (difference - half).exp(), high: (difference + half).exp() };
+    let interval = Interval::of_logs(difference, half);
     let p_value =
         if error > 0.0 { two_sided(difference / error, df) } else { f64::from(u8::from(difference == 0.0)) };
     Some(Tested { interval, p_value })
@@ -231,6 +230,16 @@ mod tests {
     fn two_trials_have_a_very_wide_one() {
         let interval = mean_interval(&arm(&[100.0, 104.0]), &Prior::NONE).unwrap();
         assert!(interval.high / interval.low > 1.5, "{interval:?}");
+    }
+
+    #[test]
+    fn an_interval_whose_ends_no_number_holds_has_the_farthest_that_one_does() {
+        let wild = arm(&[1e-100, 1e100]);
+        let tested = ratio(&wild, &arm(&[1e100, 1e-100]), &Prior::NONE).unwrap();
+        let own = mean_interval(&wild, &Prior::NONE).unwrap();
+        for Interval { mid, low, high } in [tested.interval, own] {
+            assert!(low > 0.0 && low < mid && mid < high && high.is_finite(), "{low} {mid} {high}");
+        }
     }
 
     #[test]

@@ -36,7 +36,17 @@ pub struct Interval {
     pub high: f64,
 }
 
+/// The farthest that the logarithm of an end may be from 0: beyond, the end would be no number.
+const FARTHEST: f64 = 700.0;
+
 impl Interval {
+    /// The interval whose logarithms lie so far on both sides of a logarithm. Ends that no number holds are the farthest
+    /// that one does: those of trials of which some stood still.
+    pub(crate) fn of_logs(mid: f64, half: f64) -> Self {
+        let end = |log: f64| log.clamp(-FARTHEST, FARTHEST).exp();
+        Self { mid: end(mid), low: end(mid - half), high: end(mid + half) }
+    }
+
     /// Whether two intervals have a value in common.
     #[must_use]
     pub fn overlaps(&self, other: &Self) -> bool {

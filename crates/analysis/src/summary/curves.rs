@@ -171,7 +171,7 @@ fn mean(ratios: &[Ratio]) -> Option<Ratio> {
     let halves: Option<Vec<f64>> = ratios.iter().map(|ratio| ratio.interval.map(half)).collect();
     let interval = halves.map(|halves| {
         let half = halves.iter().map(|half| half * half).sum::<f64>().sqrt() / count;
-        Interval { mid: mid.exp(), low: (mid - half).exp(), high: (mid + half).exp() }
+        Interval::of_logs(mid, half)
     });
     Some(Ratio { ratio: mid.exp(), interval, p_value: None, p_adjusted: None })
 }
