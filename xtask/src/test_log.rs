@@ -16,7 +16,7 @@ const ENDED: [&str; 3] = ["     Ended with status ", "error: test failed", "erro
 /// How many of the slowest tests are listed.
 const SLOWEST: usize = 20;
 
-/// Adds a line after each test with how long it took, while the output comes: the time since the test before it ended.
+/// Adds a line after each test that took a second, with its time, while the output comes: the time since the test before it ended.
 /// `elapsed` is the time since any fixed instant. Of programs that run one test at a time.
 ///
 /// # Errors
@@ -43,7 +43,9 @@ pub(crate) fn time(
             let now = elapsed();
             let took = now.saturating_sub(began).as_secs_f64();
             began = now;
-            line.extend(format!("\n{TOOK}{took:.1} s  {name}").bytes());
+            if took >= 1.0 {
+                line.extend(format!("\n{TOOK}{took:.1} s  {name}").bytes());
+            }
         }
         line.push(b'\n');
         out.write_all(&line)?;
