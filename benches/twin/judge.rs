@@ -96,6 +96,7 @@ pub(crate) fn experiment(name: &str, results: &Path) -> Result<Vec<Predicted>, S
         let planned = planned(&base, &run, arm)?;
         let outcome = predicted(&planned, &costs, arm, &catalog)?;
         let each = figures.per_transaction.unwrap_or_default();
+        let busy = busy::pct(&run, &arm.name, figures);
         let pages = |kind| outcome.file(kind).ios as f64 / outcome.transactions.max(1) as f64;
         println!(
             "  {:<24} tps {:>7.1} {:>7.1}  reads {:>6.2} {:>6.2}  writes {:>6.2} {:>6.2}  cpu {:>4.0}% {:>4.0}%  iops {:>6.0} {:>6.0}  {:?} {}",
@@ -106,7 +107,7 @@ pub(crate) fn experiment(name: &str, results: &Path) -> Result<Vec<Predicted>, S
             pages(FileKind::DataRead),
             each.page_writes.unwrap_or(0.0),
             pages(FileKind::DataWrite),
-            busy::pct(&run, &arm.name, figures),
+            busy,
             outcome.processors_busy * 100.0,
             figures.volumes.get(&Role::Data).map_or(0.0, |volume| volume.consumed_iops),
             outcome.iops(),
@@ -133,7 +134,7 @@ pub(crate) fn experiment(name: &str, results: &Path) -> Result<Vec<Predicted>, S
             } else {
                 Class::Described
             },
-            figures: all_figures(figures, busy::pct(&run, &arm.name, figures), &outcome),
+            figures: all_figures(figures, busy, &outcome),
             right: is_right(figures.limiter.what, limiter),
         });
     }

@@ -99,8 +99,7 @@ pub(crate) fn sleeps(settings: &Settings) -> bool {
 
 /// Whether it may sleep now: dirty pages at their maximum wake it.
 pub(crate) fn may_sleep(settings: &Settings, view: &CleanerView) -> bool {
-    let dirty = 100.0 * view.dirty / view.pool.max(1.0);
-    sleeps(settings) && dirty < settings.max_dirty_pages_pct
+    sleeps(settings) && mariadb_dirty_pct(view) < settings.max_dirty_pages_pct
 }
 
 /// Percent of `io_capacity` for the redo log's age: `(max/capacity) * x^1.5 / 7.5` with x the age in percent.
@@ -141,9 +140,14 @@ fn mysql(settings: &Settings, limits: &RedoLimits, view: &CleanerView) -> Recomm
     Recommendation { pages: whole(pages.min(most)), urgent: false }
 }
 
+/// Percent of the pool that is dirty, as MariaDB counts it.
+fn mariadb_dirty_pct(view: &CleanerView) -> f64 {
+    100.0 * view.dirty / view.pool.max(1.0)
+}
+
 fn mariadb(settings: &Settings, limits: &RedoLimits, view: &CleanerView) -> Recommendation {
     let (capacity, most) = (f64::from(settings.io_capacity), f64::from(settings.io_capacity_max));
-    let dirty = 100.0 * view.dirty / view.pool.max(1.0);
+    let dirty = mariadb_dirty_pct(view);
     let lwm = settings.max_dirty_pages_pct_lwm;
     let from = if lwm == 0.0 { settings.max_dirty_pages_pct } else { lwm };
     if dirty < from && view.age <= settings.adaptive_flushing_lwm / 100.0 * limits.full {

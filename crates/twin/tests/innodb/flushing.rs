@@ -1,11 +1,11 @@
 //! When page writes are flushed, and what is written while nothing changes.
 
-use ebbtide_twin::innodb::{FileKind, Flavour, ModelLoad, ModelSetup, PageKind, Settings, run};
+use ebbtide_twin::innodb::{FileKind, Flavour, ModelLoad, ModelSetup, Settings, run};
 use ebbtide_volume::{
     Accounting, Array, AtomicUnit, Durability, GIB, Limits, MIB, Nanos, QuantileCurve, ServiceTimes,
 };
 
-use crate::support::{settings, setup, shape, volume};
+use crate::support::{in_memory, settings, setup, shape, volume};
 
 /// A volume without limits whose flushes take as long as its writes.
 fn with_flushes(latency: Nanos) -> Array {
@@ -59,13 +59,9 @@ fn an_idle_mysql_writes_the_dirty_pages_that_a_busy_one_would_keep() {
     assert_eq!(written(Flavour::MariaDb11, 0), written(Flavour::MariaDb11, 100), "MariaDB does not go by it");
 }
 
-/// A server whose pool holds all data, of which each transaction changes ten pages.
-fn in_memory(redo_mib: u64, of: Settings, iops: Option<u64>) -> ModelSetup {
-    let mut shape = shape(0.0, 0.0, 10_000.0);
-    shape.classes.clear();
-    shape.types[0].touches.clear();
-    shape.class("hot", PageKind::Reused { pages: 50_000.0, revisits: None }, &[(0, 10.0, 1.0)]);
-    let base = setup(shape, volume(Nanos::from_ms(1), iops, None), 16, 200.0, 8);
+/// A server whose pool holds all data.
+fn with_redo(redo_mib: u64, of: Settings, iops: Option<u64>) -> ModelSetup {
+    let base = setup(in_memory(), volume(Nanos::from_ms(1), iops, None), 16, 200.0, 8);
     ModelSetup { settings: Settings { redo_capacity_bytes: redo_mib * MIB, ..of }, ..base }
 }
 
@@ -76,7 +72,7 @@ fn the_page_cleaner_of_mariadb_sleeps_until_its_redo_log_is_seven_eighths_full()
         let of = Settings { max_dirty_pages_pct_lwm: lwm, ..settings(Flavour::MariaDb11) };
         // The log of 64 MiB has its asynchronous age after some 90 s.
         let load = ModelLoad { clients: 16, rate: Some(50.0) };
-        let base = in_memory(64, of, None);
+        let base = with_redo(64, of, None);
         let setup = ModelSetup { load, cold: true, duration: Nanos::from_secs(seconds), ..base };
         run(setup).file(FileKind::DataWrite).ios
     };
@@ -90,7 +86,7 @@ fn clients_of_mariadb_that_wait_for_a_full_redo_log_wait_for_all_pages_of_a_roun
     println!("seed 1");
     let longest_s = |io_capacity_max: u32| {
         let of = Settings { io_capacity: 200, io_capacity_max, ..settings(Flavour::MariaDb11) };
-        let outcome = run(ModelSetup { duration: Nanos::from_secs(130), ..in_memory(32, of, Some(800)) });
+        let outcome = run(ModelSetup { duration: Nanos::from_secs(130), ..with_redo(32, of, Some(800)) });
         assert!(outcome.redo_waits > 0);
         outcome.latency_at(1.0).expect("transactions ended").as_secs_f64()
     };

@@ -13,7 +13,7 @@ use ebbtide_twin::innodb::{
     Costs, FileKind, Flavour, Limiter, ModelLoad, ModelOutcome, ModelSetup, Settings, run,
 };
 use ebbtide_volume::{MIB, Nanos};
-use support::{one_read, settings, setup, shape, volume};
+use support::{in_memory, one_read, settings, setup, shape, volume};
 
 fn close(got: f64, expected: f64, within: f64) {
     println!("seed 1");
@@ -125,12 +125,7 @@ fn a_small_redo_log_writes_hot_pages_more_often_than_a_large_one() {
 
 /// A pool that holds all data, of which each transaction changes ten pages.
 fn hot(redo_mib: u64) -> ModelSetup {
-    let mut shape = shape(0.0, 0.0, 10_000.0);
-    shape.classes.clear();
-    shape.types[0].touches.clear();
-    let kind = ebbtide_twin::innodb::PageKind::Reused { pages: 50_000.0, revisits: None };
-    shape.class("hot", kind, &[(0, 10.0, 1.0)]);
-    let base = setup(shape, volume(MS, Some(20_000), None), 16, 1_000.0, 8);
+    let base = setup(in_memory(), volume(MS, Some(20_000), None), 16, 1_000.0, 8);
     let settings = Settings { redo_capacity_bytes: redo_mib * MIB, ..settings(Flavour::MySql80) };
     ModelSetup { settings, duration: Nanos::from_secs(180), settle: Nanos::from_secs(120), ..base }
 }

@@ -50,6 +50,13 @@ pub(crate) fn shape(reads: f64, writes: f64, redo_bytes: f64) -> Shape {
     shape
 }
 
+/// Transactions that change ten pages each of data that a pool holds.
+pub(crate) fn in_memory() -> Shape {
+    let mut shape = one_kind(10_000.0);
+    shape.class("hot", PageKind::Reused { pages: 50_000.0, revisits: None }, &[(0, 10.0, 1.0)]);
+    shape
+}
+
 pub(crate) fn settings(flavour: Flavour) -> Settings {
     Settings { log_bin: false, redo_capacity_bytes: 64 * GIB, ..Settings::of(flavour, 2 * GIB) }
 }

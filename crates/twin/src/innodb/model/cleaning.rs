@@ -58,13 +58,9 @@ impl Model {
         }
         let is_idle = lsn == self.lsn && self.now.since(since.max(last)) >= ROUND;
         let usual = recommend(&self.settings, &self.limits, &view);
-        if may_sleep(&self.settings, &view) {
-            self.cleaner.asleep |= usual.pages == 0;
-            if self.cleaner.asleep {
-                return Recommendation { pages: 0, urgent: false };
-            }
-        } else {
-            self.cleaner.asleep = false;
+        self.cleaner.asleep = may_sleep(&self.settings, &view) && (self.cleaner.asleep || usual.pages == 0);
+        if self.cleaner.asleep {
+            return Recommendation { pages: 0, urgent: false };
         }
         recommend_idle(&self.settings).filter(|_| is_idle && !usual.urgent).unwrap_or(usual)
     }
