@@ -340,7 +340,7 @@ fn check_type(catalog: &Catalog, entry: &TypeEntry) -> Result<(), DataError> {
         let service = period.service.as_ref().unwrap_or(&entry.service);
         let times = catalog.services.get(service);
         let times = times.ok_or_else(|| TypeDataError::UnknownService(service.clone()))?;
-        times.times(ebbtide_volume::GIB)?;
+        times.check()?;
         let of_period = |cause| TypeDataError::Period { from: period.from, cause };
         Ok(check_period(entry, period).map_err(of_period)?)
     })

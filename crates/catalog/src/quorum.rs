@@ -34,7 +34,8 @@ impl Quorum {
         }))
     }
 
-    fn check(&self) -> Result<(), ServiceError> {
+    /// Whether there are enough copies, and each zone has a curve.
+    pub(crate) fn check(&self) -> Result<(), ServiceError> {
         let copies = self.zones.len() * usize::from(self.copies_per_zone);
         if self.needed == 0 || usize::from(self.needed) > copies {
             return Err(ServiceError::Quorum { needed: self.needed, copies });
@@ -66,16 +67,16 @@ impl Answered<'_> {
 
     /// The probability that at least `needed` copies have answered after so many microseconds.
     fn share(&self, us: f64) -> f64 {
-        let mut exactly = vec![1.0];
+        let copies = self.0.zones.len() * usize::from(self.0.copies_per_zone);
+        let mut exactly = vec![0.0; copies + 1];
+        exactly[0] = 1.0;
         for zone in &self.0.zones {
             let answered = reached(zone, us);
             for _ in 0..self.0.copies_per_zone {
-                let mut next = vec![0.0; exactly.len() + 1];
-                for (number, share) in exactly.iter().enumerate() {
-                    next[number] += share * (1.0 - answered);
-                    next[number + 1] += share * answered;
+                for number in (1..=copies).rev() {
+                    exactly[number] = exactly[number - 1] * answered + exactly[number] * (1.0 - answered);
                 }
-                exactly = next;
+                exactly[0] *= 1.0 - answered;
             }
         }
         exactly[usize::from(self.0.needed)..].iter().sum()

@@ -4,7 +4,7 @@ use ebbtide_volume::{MIB, Mechanics, Nanos, QuantileCurve, ServiceTimes};
 
 use crate::{
     CurveError, ServiceError,
-    data::{MechanicsEntry, ServiceEntry, StoreRow, StoreRules},
+    data::{MechanicsEntry, Quorum, ServiceEntry, StoreRow, StoreRules},
     numbers::{whole, whole_u16, whole_u32},
 };
 
@@ -33,10 +33,26 @@ pub(crate) fn mean_us(points: &[(f64, f64)]) -> f64 {
 impl ServiceEntry {
     /// The times for the physics, of a device of so many bytes.
     pub(crate) fn times(&self, size_bytes: u64) -> Result<ServiceTimes, ServiceError> {
+        let quorum = |quorum: &Quorum| curve_of("write", &quorum.points()?);
+        self.times_with(size_bytes, quorum)
+    }
+
+    /// Whether its times can be made. The curve of a quorum is left out: computing it takes a hundred times as long as
+    /// loading the rest of the catalogue, and it has a curve wherever its zones have one.
+    pub(crate) fn check(&self) -> Result<(), ServiceError> {
+        let quorum = |quorum: &Quorum| quorum.check().map(|()| QuantileCurve::constant(Nanos::ZERO));
+        self.times_with(ebbtide_volume::GIB, quorum).map(drop)
+    }
+
+    fn times_with(
+        &self,
+        size_bytes: u64,
+        quorum: impl FnOnce(&Quorum) -> Result<QuantileCurve, ServiceError>,
+    ) -> Result<ServiceTimes, ServiceError> {
         let transfer = self.transfer_mib_s.map_or(0.0, |mib_s| 1e12 / (mib_s as f64 * MIB as f64));
         Ok(ServiceTimes {
             read: curve_of("read", &self.read)?,
-            write: self.write_curve()?,
+            write: self.write_curve(quorum)?,
             sequential: self.sequential.as_ref().map(|points| curve_of("sequential", points)).transpose()?,
             flush: match &self.flush {
                 Some(points) => curve_of("flush", points)?,
@@ -49,14 +65,14 @@ impl ServiceEntry {
             mechanics: self.mechanics.map(|entry| entry.mechanics(size_bytes)).transpose()?,
         })
     }
-}
 
-impl ServiceEntry {
-    fn write_curve(&self) -> Result<QuantileCurve, ServiceError> {
-        let of = |points: &Points| curve_of("write", points);
+    fn write_curve(
+        &self,
+        of_quorum: impl FnOnce(&Quorum) -> Result<QuantileCurve, ServiceError>,
+    ) -> Result<QuantileCurve, ServiceError> {
         match (&self.write_quorum, self.write.is_empty()) {
-            (None, _) => of(&self.write),
-            (Some(quorum), true) => of(&quorum.points()?),
+            (None, _) => curve_of("write", &self.write),
+            (Some(quorum), true) => of_quorum(quorum),
             (Some(_), false) => Err(ServiceError::WriteTwice),
         }
     }

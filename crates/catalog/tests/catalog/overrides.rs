@@ -81,6 +81,12 @@ fn overrides_of_one_type_add_up() {
 #[test]
 fn a_bad_override_is_refused_with_its_place() {
     let entry = |body: &str| format!("[[override]]\n{body}\nsource = \"s\"\ndate = \"2026-11-20\"\n");
+    let quorum = |zones: &str, needed: u32| {
+        let quorum = format!("zones = {zones}, copies_per_zone = 6, needed = {needed}");
+        entry(&format!(
+            "type = \"x\"\nlike = \"aurora-log\"\nreason = \"r\"\nservice = {{ write_quorum = {{ {quorum} }} }}"
+        ))
+    };
     for (text, part) in [
         (entry("type = \"gp9\"\nreason = \"r\""), "there is no type 'gp9'"),
         (entry("type = \"gp3\"\nreason = \" \""), "needs a reason"),
@@ -89,6 +95,8 @@ fn a_bad_override_is_refused_with_its_place() {
             entry("type = \"x\"\nlike = \"nvme\"\nreason = \"r\"\nservice = { read = [[0, 5]] }"),
             "must start at 0 ppm",
         ),
+        (quorum("[[[0, 5], [100, 5]]]", 7), "needs 7 of 6 copies"),
+        (quorum("[[[0, 5]]]", 4), "a zone of write_quorum"),
         (entry("type = \"gp2\"\nlike = \"gp3\"\nreason = \"r\""), "is a type already"),
         (entry("instance = \"q1.tiny\"\nreason = \"r\""), "missing field"),
         (
