@@ -9,14 +9,16 @@
 #   ISOLATE=1 (root; see scripts/bench/load-server.sh)
 #   BENCH_TINY=1: one warehouse and one short run of each tool
 #
-# Prints the time that loading takes, and for each kit the medians with the range: transactions a second, New-Orders a
-# minute, statements for a transaction, and CPU of the client for a statement (user + system of the whole process,
-# connecting included). Transactions, orders and statements are counted by the server, the same way for all:
-# Com_commit + Com_rollback, the sum of d_next_o_id, and Questions. tpcc-mysql runs on our tables; go-tpc has its own.
+# Prints the time that loading takes, and for each kit the medians with the range: commits and rollbacks a second, New-Orders
+# a minute, statements for one of these, and CPU of the client for a statement (user + system of the whole process,
+# connecting included). All are counted by the server, the same way for all: the sum of d_next_o_id, Com_commit +
+# Com_rollback, and Questions. tpcc-mysql runs on our tables; go-tpc has its own.
 #
-# Then it judges its ratios to each kit, by medians: transactions a second at least as many (16 connections on two processors
-# keep the server busy: it is the limit), client CPU for a statement at most 0.7 of go-tpc's, tables loaded at least twice as
-# fast as by go-tpc. Exit codes: 0 all hold, 1 one fell short, 3 something is missing.
+# Then it judges its ratios to each kit, by medians (16 connections on two processors keep the server busy: it is the limit).
+# New-Orders a minute at least those of tpcc-mysql, which sends the same statements. Commits are no measure: tpcc-mysql commits
+# each of the ten districts of a Delivery. go-tpc reads and inserts the lines of an order in one
+# statement each: statements a second at least as many. Client CPU for a statement at most 0.7 of go-tpc's, tables loaded at least
+# twice as fast as by go-tpc. Exit codes: 0 all hold, 1 one fell short, 3 something is missing.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 # shellcheck source=scripts/bench/load-server.sh
@@ -184,16 +186,17 @@ awk '
         for (i = 3; i <= NF; i++) value[$1, $2, n, i - 2] = $i
     }
     END {
-        printf "%-12s %-22s %-22s %-24s %-26s %-20s %-20s\n", "kit", "load s", "load client CPU s", "transactions/s", \
-            "New-Orders/min", "statements/tx", "client us/statement"
+        printf "%-12s %-22s %-22s %-24s %-26s %-20s %-20s\n", "kit", "load s", "load client CPU s", "commit+rollback/s", \
+            "New-Orders/min", "statements for one", "client us/statement"
         for (k = 1; k <= all; k++) printf "%-12s %-22s %-22s %-24s %-26s %-20s %-20s\n", kits[k], text("load", kits[k], 1), \
             text("load", kits[k], 2), text("run", kits[k], 1), text("run", kits[k], 2), text("run", kits[k], 3), text("run", kits[k], 4)
         for (k = 2; k <= all; k++) {
             kit = kits[k]
-            printf "ebbtide / %s: load time %s, transactions/s %s, statements/s %s, client us/statement %s\n", kit, \
-                ratio("load", kit, 1), ratio("run", kit, 1), of_statements(kit), ratio("run", kit, 4)
-            judge(kit, "transactions a second, at least as many", ratio("run", kit, 1), 1, 0)
+            printf "ebbtide / %s: load time %s, New-Orders/min %s, statements/s %s, client us/statement %s\n", kit, \
+                ratio("load", kit, 1), ratio("run", kit, 2), of_statements(kit), ratio("run", kit, 4)
+            if (kit == "tpcc-mysql") judge(kit, "New-Orders a minute, at least as many", ratio("run", kit, 2), 1, 0)
             if (kit == "go-tpc") {
+                judge(kit, "statements a second, at least as many", of_statements(kit), 1, 0)
                 judge(kit, "client CPU for a statement, at most 0.7", ratio("run", kit, 4), 0.7, 1)
                 judge(kit, "time to load, at most half", ratio("load", kit, 1), 0.5, 1)
             }

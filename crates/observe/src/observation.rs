@@ -40,6 +40,8 @@ pub struct Observation {
     pub statements: Option<BTreeMap<String, StatementRates>>,
     /// Mean number of clients whose statements ran, of several looks within the span; None where it was looked at twice.
     pub clients: Option<f64>,
+    /// The highest checkpoint age of these looks, bytes; None where it was looked at twice, and where no status variable has it.
+    pub highest_checkpoint_age: Option<f64>,
     /// Where the value of each variable comes from, in the server's words, such as `COMPILED` or `CONFIG`.
     pub origins: Option<Variables>,
     /// Replication from a source, by the names of the server's columns; empty where the server has no source.
@@ -104,6 +106,7 @@ impl Observation {
             status: None,
             statements: None,
             clients: None,
+            highest_checkpoint_age: None,
             origins: None,
             replica: None,
             tables: None,

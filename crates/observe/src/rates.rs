@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::metric::Counter::{BinaryLogs, EngineStatus, FileIo, InnodbMetric, Status, Wait};
 use crate::metric::FileColumn::{BytesWritten, MiscCount, MiscTime, Time};
 use crate::metric::Formula::{FirstOf, Last, Less, LessNumber, Mean, Over, Rate, Sum};
-use crate::metric::{Formula, Interval, Metric, MetricKind, Servers, Source, Unit};
+use crate::metric::{Formula, Interval, Metric, MetricKind, Readings, Servers, Source, Unit};
 
 const PICOSECONDS: f64 = 1e12;
 const PICOSECONDS_IN_A_MICROSECOND: f64 = 1e6;
@@ -307,6 +307,12 @@ impl Rates {
         Self::from_fn(|_, metric| interval.value(&metric.formula))
     }
 
+    /// The gauges of a moment. Nothing else is known of it.
+    #[must_use]
+    pub fn at(moment: &Readings) -> Self {
+        Self::over(&Interval { before: moment, after: moment, seconds: 0.0 })
+    }
+
     /// Transactions a second, and whether each statement is one: COMMIT statements; where there are few, statements that
     /// write; and where nothing is written, SELECT statements. None where the counters are not known.
     #[must_use]
@@ -335,7 +341,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::metric::{Counter, Readings};
+    use crate::metric::Counter;
 
     fn rates(before: &[(Counter, u64)], after: &[(Counter, u64)], seconds: f64) -> Rates {
         let [before, after] = [before, after].map(|all| all.iter().copied().collect::<Readings>());
@@ -392,6 +398,8 @@ mod tests {
         assert_eq!(rates.page_reads, Some(150.0));
         assert_eq!(rates.dirty_pages, Some(5.0));
         assert_eq!(rates.threads_running, Some(2.0), "the sampler's own thread runs whenever it asks");
+        let moment = Rates::at(&after.iter().copied().collect());
+        assert_eq!(moment, Rates { page_reads: None, ..rates });
     }
 
     #[test]

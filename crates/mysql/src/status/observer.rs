@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant, SystemTime};
 
 use ebbtide_load::Session;
-use ebbtide_observe::{Facts, Flavour, Observation, Origin, Span, StatusVariables, Variables};
+use ebbtide_observe::{Facts, Flavour, Observation, Origin, Rates, Span, StatusVariables, Variables};
 
 use super::counters::Counters;
 use super::facts::{status, variables};
@@ -26,15 +26,12 @@ pub enum ObserveError {
     },
 }
 
-/// How often a connection is used, so that neither server (`wait_timeout`) nor firewall takes it for dead.
-const KEEP_ALIVE: Duration = Duration::from_secs(2);
+/// How often the gauges are looked at. Neither server (`wait_timeout`) nor firewall takes such a connection for dead.
+const MOMENTS: Duration = Duration::from_secs(1);
 
 /// No question waits longer than this for a lock on metadata, which a statement that alters a table may hold. It holds for
 /// the session alone.
 const NO_WAIT: &str = "SET SESSION lock_wait_timeout = 1";
-
-/// The threads of the moment: one look shows little, several their mean.
-const RUNNING: &str = "SHOW GLOBAL STATUS LIKE 'Threads_running'";
 
 /// Looks at a running server, which may be anyone's. Nothing of it is changed.
 #[derive(Debug)]
@@ -97,7 +94,8 @@ impl Observer {
             Err(source) => {
                 // What was read first stays true of that moment.
                 seen.status = Some(StatusVariables::once(first.status));
-                (seen.span, seen.rates, seen.statements, seen.clients) = (None, None, None, None);
+                (seen.span, seen.rates, seen.statements) = (None, None, None);
+                (seen.clients, seen.highest_checkpoint_age) = (None, None);
                 Err(ObserveError::Lost { seen: Box::new(seen), source })
             }
         }
@@ -121,13 +119,14 @@ fn second_look(
     seen: &mut Observation,
 ) -> Result<bool, StatusError> {
     let began = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok();
-    let Some(clients) = wait(sampler, interval, go_on)? else { return Ok(false) };
+    let Some(moments) = wait(sampler, interval, go_on)? else { return Ok(false) };
     let status_after = status(sampler.session())?;
     let after = sampler.sample()?;
     let before = &first.counters;
     let seconds = (after.at - before.at).as_secs_f64();
     seen.status = Some(StatusVariables::between(&first.status, status_after, seconds));
-    seen.clients = (!clients.is_empty()).then(|| clients.iter().sum::<f64>() / clients.len() as f64);
+    seen.clients = Rates::mean(&moments).threads_running;
+    seen.highest_checkpoint_age = moments.iter().filter_map(|moment| moment.checkpoint_age).reduce(f64::max);
     seen.span = Some(Span {
         began_unix_s: began.map(|time| time.as_secs()),
         seconds,
@@ -143,28 +142,25 @@ fn second_look(
     Ok(true)
 }
 
-/// Numbers of clients whose statements ran, of looks within the interval; None where `go_on` ended it.
+/// The gauges of looks within the interval; None where `go_on` ended it.
 fn wait(
     sampler: &mut StatusSampler,
     interval: Duration,
     go_on: &mut impl FnMut(Duration) -> bool,
-) -> Result<Option<Vec<f64>>, StatusError> {
+) -> Result<Option<Vec<Rates>>, StatusError> {
     let mut asked = Instant::now();
     let end = asked + interval;
-    let mut clients = Vec::new();
+    let mut moments = Vec::new();
     loop {
         let left = end.saturating_duration_since(Instant::now());
         if !go_on(left) {
             return Ok(None);
         }
         if left.is_zero() {
-            return Ok(Some(clients));
+            return Ok(Some(moments));
         }
-        if asked.elapsed() >= KEEP_ALIVE {
-            let running = sampler.session().rows(RUNNING)?;
-            let running = running.first().and_then(|row| row.get(1)?.as_ref()?.parse::<f64>().ok());
-            // The thread that asks runs too.
-            clients.extend(running.map(|threads| (threads - 1.0).max(0.0)));
+        if asked.elapsed() >= MOMENTS {
+            moments.push(Rates::at(&sampler.moment()?));
             asked = Instant::now();
         }
         std::thread::sleep(left.min(Duration::from_millis(200)));

@@ -106,6 +106,16 @@ impl StatusSampler {
         Ok(Counters { at, readings })
     }
 
+    /// Reads the gauges that move within an interval: threads that run, and what the checkpoint's age follows from.
+    ///
+    /// # Errors
+    /// The server's refusal, or a broken connection.
+    pub(super) fn moment(&mut self) -> Result<Readings, StatusError> {
+        let mut readings = Readings::default();
+        keep(&mut readings, &self.session.rows(MOMENT)?, || self.asked.status(), Counter::Status);
+        Ok(readings)
+    }
+
     /// Keeps the columns of a file's row that were asked for.
     fn keep_file(&self, readings: &mut Readings, row: &[Option<String>]) {
         let Some(Some(answered)) = row.first() else { return };
@@ -120,6 +130,10 @@ impl StatusSampler {
         }
     }
 }
+
+/// One look shows little of these; several show their mean and their highest values.
+const MOMENT: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN ('Threads_running', 'Innodb_checkpoint_age', \
+    'Innodb_redo_log_current_lsn', 'Innodb_redo_log_checkpoint_lsn')";
 
 /// Whether the checkpoint's age is known. The status of the engine, a long text, is asked for without it alone.
 fn has_checkpoint(readings: &Readings) -> bool {

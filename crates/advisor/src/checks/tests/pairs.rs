@@ -204,6 +204,10 @@ const REDO: &[Pair] = &[
             .rate("redo_bytes", 10_000.0)
     }),
     ("R02", "751", "750", |x| redo("100").rate("checkpoint_age", n(x)).rate("checkpoint_age_max", 1_000.0)),
+    ("R02", "751", "750", |x| {
+        let last = redo("100").rate("checkpoint_age", 400.0).rate("checkpoint_age_max", 1_000.0);
+        last.highest_checkpoint_age(n(x))
+    }),
     ("R02", "6226", "6225", |x| {
         mysql()
             .var("innodb_redo_log_capacity", "100")

@@ -57,6 +57,11 @@ impl Seen {
         self
     }
 
+    pub(super) fn highest_checkpoint_age(mut self, bytes: f64) -> Self {
+        self.rest.highest_checkpoint_age = Some(bytes);
+        self
+    }
+
     pub(super) fn grew(mut self, name: &str, value: f64) -> Self {
         self.growth.insert(name.into(), value);
         self
