@@ -150,8 +150,8 @@ impl FuseExport {
     /// device that was detached closes the file only a moment after it is gone; that is waited for.
     ///
     /// # Errors
-    /// [`FuseError::Busy`] where the mount is in use for longer than 5 s. It stays mounted then, and calling this
-    /// again tries again.
+    /// [`FuseError::Busy`] where the mount is in use for longer than 5 s. It stays mounted then, as after any other error,
+    /// and calling this again tries again.
     pub fn unmount(&mut self) -> Result<(), FuseError> {
         let end = Instant::now() + Duration::from_secs(5);
         while let Some(session) = self.session.take() {
@@ -168,13 +168,24 @@ impl FuseExport {
                 // Such as an ordinary user's mount, which only `fusermount3` may unmount.
                 Err(_) => session.umount_and_join(),
             };
-            return ended.map_err(|source| FuseError::Io {
-                action: "unmount",
-                dir: self.dir.clone(),
-                source,
-            });
+            return match ended {
+                Err(source) if self.is_mounted() => {
+                    Err(FuseError::Io { action: "unmount", dir: self.dir.clone(), source })
+                }
+                Err(error) => {
+                    // Such as a connection that was aborted: how a session ends matters no more once the mount is gone.
+                    tracing::warn!(dir = %self.dir.display(), %error, "the FUSE session of an unmounted volume");
+                    Ok(())
+                }
+                Ok(()) => Ok(()),
+            };
         }
-        Ok(())
+        // An earlier attempt ended the session and left the mount.
+        if self.is_mounted() { unmount_leftover(&self.dir) } else { Ok(()) }
+    }
+
+    fn is_mounted(&self) -> bool {
+        mounts().is_ok_and(|mounts| mounts.iter().any(|mount| mount.dir == self.dir))
     }
 }
 
