@@ -173,8 +173,9 @@ impl FuseExport {
                     Err(FuseError::Io { action: "unmount", dir: self.dir.clone(), source })
                 }
                 Err(error) => {
-                    // Such as a connection that was aborted: how a session ends matters no more once the mount is gone.
-                    tracing::warn!(dir = %self.dir.display(), %error, "the FUSE session of an unmounted volume");
+                    // How a session ends matters no more once the mount is gone. On Linux 6.18 a thread that reads a request
+                    // while the connection ends gets ECONNABORTED, once in some thousand unmounts of a busy machine.
+                    tracing::debug!(dir = %self.dir.display(), %error, "the FUSE session of an unmounted volume ended");
                     Ok(())
                 }
                 Ok(()) => Ok(()),
