@@ -118,14 +118,29 @@ class Client:
     def mine(self):
         return [{"Name": "tag:client", "Values": [self.name]}]
 
+    def wait_for_detached(self, volume):
+        """Another program of this machine may look at the device just then: the attachment is `busy` for so long."""
+        until = time.monotonic() + 60
+        while True:
+            row = self.ec2.describe_volumes(VolumeIds=[volume])["Volumes"][0]
+            if all(one["State"] not in ("busy", "detaching") for one in row["Attachments"]):
+                return
+            if time.monotonic() > until:
+                raise Divergence(f"{self.name}: {volume} is not detached: {row['Attachments']}")
+            time.sleep(0.2)
+
     def look(self):
         volumes, snapshots = {}, {}
         for page in self.ec2.get_paginator("describe_volumes").paginate(Filters=self.mine()):
             for row in page["Volumes"]:
                 if row["State"] not in ("available", "in-use"):
                     raise Divergence(f"{self.name}: {row['VolumeId']} is {row['State']}")
+                attached = row["State"] == "in-use"
+                if any(one["State"] in ("busy", "detaching") for one in row["Attachments"]):
+                    self.wait_for_detached(row["VolumeId"])
+                    attached = False
                 volumes[row["VolumeId"]] = {
-                    "size": row["Size"], "iops": row["Iops"], "attached": row["State"] == "in-use", "tags": tags(row)}
+                    "size": row["Size"], "iops": row["Iops"], "attached": attached, "tags": tags(row)}
         for page in self.ec2.get_paginator("describe_snapshots").paginate(Filters=self.mine()):
             for row in page["Snapshots"]:
                 snapshots[row["SnapshotId"]] = {"size": row["VolumeSize"], "state": row["State"], "tags": tags(row)}
@@ -185,7 +200,11 @@ class Client:
 
     def detach(self):
         volume = self.pick("volumes", lambda one: one["attached"])
-        call = lambda: self.ec2.detach_volume(VolumeId=volume)
+
+        def call():
+            self.ec2.detach_volume(VolumeId=volume)
+            self.wait_for_detached(volume)
+
         return volume and ("DetachVolume", call, self.changed("volumes", volume, attached=False))
 
     def modify(self):
