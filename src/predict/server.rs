@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use ebbtide_catalog::{Catalog, InstanceType, Resolved};
 use ebbtide_twin::accuracy::{self, Basis, Uncertainty};
 use ebbtide_twin::innodb::{
-    Calibration, MeasuredPoint, ModelLoad, ModelOutcome, ModelSetup, Volumes, calibrate, run,
+    Calibration, Costs, MeasuredPoint, ModelLoad, ModelOutcome, ModelSetup, Volumes, calibrate, run,
 };
 use ebbtide_twin::profile::{Planned, Profile};
 use ebbtide_volume::{Instance, Nanos};
@@ -109,13 +109,15 @@ pub(crate) struct Setting<'a> {
     pub(crate) seed: u64,
 }
 
-/// Runs the model of a server.
+/// Runs the model of a server. Round trips and waits of clients are stated, and not found by the calibration: those of the
+/// plan hold, which `--set` may have changed.
 pub(super) fn modelled(planned: &Planned, calibration: &Calibration, setting: &Setting<'_>) -> ModelOutcome {
+    let Costs { round_trip_us, think_us, .. } = planned.costs;
     run(ModelSetup {
         settings: planned.settings.clone(),
         shape: planned.shape.clone(),
         machine: planned.machine,
-        costs: calibration.costs,
+        costs: Costs { round_trip_us, think_us, ..calibration.costs },
         load: setting.load,
         volumes: setting.volumes.map(|volume| volume.array(Nanos::ZERO)),
         instance: setting.instance.map(|instance| Instance::new(instance.limits)),

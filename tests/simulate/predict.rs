@@ -264,6 +264,22 @@ fn a_setting_is_predicted_with_another_value_and_the_points_keep_theirs() {
 }
 
 #[test]
+fn a_network_and_clients_that_think_are_predicted_where_they_are_set() {
+    println!("seed 1");
+    let point = |set: &str| {
+        let answer = json(&[PROFILE, "--volume", "gp3:size=600GiB", "--set", set]);
+        let of = |key: &str| answer["volumes"][0]["points"][0][key].as_f64().unwrap();
+        (of("tps"), of("p50_us"))
+    };
+    // 16 clients, and 28.4 statements of a transaction.
+    let (tps, p50_us) = point("workload.round_trip_us=10000");
+    assert!(p50_us > 28.4 * 10_000.0 && (40.0..16.0 / 0.284).contains(&tps), "{tps} {p50_us}");
+    // 16 clients, each about every two seconds: 480 in a minute, which varies by a twentieth.
+    let (tps, p50_us) = point("workload.think_ms=2000");
+    assert!(p50_us < 500_000.0 && (6.0..10.0).contains(&tps), "{tps} {p50_us}");
+}
+
+#[test]
 fn a_wrong_profile_exits_with_2_and_says_what_is_missing_and_where_to_get_it() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("p.toml");

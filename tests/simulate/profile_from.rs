@@ -129,6 +129,40 @@ fn another_arm_is_asked_for_by_its_name_and_results_json_alone_is_read_too() {
 }
 
 #[test]
+fn the_local_round_trip_and_an_emulated_network_are_in_the_profile() {
+    println!("seed 1");
+    let folder = tempfile::tempdir().unwrap();
+    let arms = ["local", "distant", "far"].map(|name| arm(name, "gp3:size=500GiB", 18.0, 15.0));
+    let mut run = run(&arms);
+    run.host.local_round_trip_us = Some(41.375);
+    run.experiment.arms[1].load.round_trip_us = 1_000;
+    run.experiment.arms[2].load.round_trip_us = 1_000;
+    let store = |name: &str, run: &ebbtide_lab::record::LabRun| {
+        let dir = folder.path().join(name);
+        ResultsDatabase::create(&dir, run).unwrap();
+        dir.to_str().unwrap().to_owned()
+    };
+    let dir = store("new", &run);
+    let text = printed(&["--profile-from", &dir], 0);
+    assert!(text.contains("round_trip_us = 41.38\n") && text.contains("name = \"local\""), "{text}");
+    for left_out in ["distant", "far"] {
+        let note = format!("arm {left_out} is left out: its network differs from that of local");
+        assert!(text.contains(&note), "no '{note}' in {text}");
+    }
+    let text = printed(&["--profile-from", &dir, "--arm", "distant"], 0);
+    assert!(text.contains("round_trip_us = 1041.0\n") && text.contains("name = \"far\""), "{text}");
+    assert!(text.contains("arm local is left out: its network differs"), "{text}");
+    assert!(!text.contains("older than"), "{text}");
+    // Results of a version that did not measure it.
+    run.host.local_round_trip_us = None;
+    let old = store("old", &run);
+    let text = printed(&["--profile-from", &old], 0);
+    assert!(!text.contains("round_trip_us = ") && text.contains("# the results are older than"), "{text}");
+    let text = printed(&["--profile-from", &old, "--arm", "far"], 0);
+    assert!(text.contains("round_trip_us = 1000.0\n"), "{text}");
+}
+
+#[test]
 fn a_workload_that_its_description_does_not_fit_is_taken_as_it_was_observed() {
     println!("seed 1");
     let folder = tempfile::tempdir().unwrap();

@@ -142,6 +142,10 @@ pub struct HostFacts {
     pub kernel: String,
     /// What the host's disk carries through a live volume; labels and values with their units.
     pub calibration: Vec<(String, String)>,
+    /// A message to another thread and its answer, both processors idle before, us: what each statement of a client on this
+    /// machine waits for at least; the median of some hundred. None where it was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub local_round_trip_us: Option<f64>,
     /// Load average over a minute when the run began.
     pub load_before: f64,
     /// The home of the run, absolute; empty where it was not written down.

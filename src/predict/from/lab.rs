@@ -49,8 +49,6 @@ enum NotAPoint {
     Batch,
     #[error("its clients wait between transactions")]
     WaitingClients,
-    #[error("a network is between its clients and its server, which the model does not have")]
-    RoundTrip,
     /// It is no variant of the base of the profile.
     #[error("its {what} differs from that of {base}")]
     Differs { what: &'static str, base: String },
@@ -120,9 +118,6 @@ fn look<'a>(run: &LabRun, arm: &'a Arm, measured: &'a ArmSummary) -> Result<Usab
     if arm.load.wait == WaitMode::Spec {
         return Err(NotAPoint::WaitingClients);
     }
-    if arm.load.round_trip_us > 0 {
-        return Err(NotAPoint::RoundTrip);
-    }
     let trial = run.trials.iter().find(|trial| trial.arm == arm.name && trial.outcome == Outcome::Measured);
     let seen = run.observation(trial.ok_or(NotAPoint::NoTrial)?);
     let variables = seen.variables.unwrap_or_default();
@@ -171,6 +166,9 @@ fn differs(base: &Usable<'_>, one: &Usable<'_>) -> Option<&'static str> {
         Some("machine")
     } else if work(&base.arm.load) != work(&one.arm.load) {
         Some("workload")
+    } else if base.arm.load.round_trip_us != one.arm.load.round_trip_us {
+        // The workload of a profile has one round trip for all points.
+        Some("network")
     } else {
         None
     }
@@ -192,6 +190,13 @@ fn compose(
             "the machine is one share of {}: `predict` divides every volume by it; --divided-by 1 takes whole ones",
             base.arm.instance.divided_by
         ));
+    }
+    if run.host.local_round_trip_us.is_none() {
+        notes.push(
+            "the results are older than the lab's measurement of the local round trip: with few clients predictions are too \
+             fast; workload.round_trip_us adds one"
+                .into(),
+        );
     }
     notes.extend(left_out.iter().map(|(name, why)| format!("arm {name} is left out: {why}")));
     let known = known(run, base);
@@ -226,6 +231,19 @@ fn machine(run: &LabRun, plan: &InstancePlan) -> MachineTable {
     }
 }
 
+/// What a statement waits for on its way to the server and back, us: the local round trip of the host, and that of the
+/// emulated network. None where neither is known.
+///
+/// Nothing of it is in the processor time that calibration takes: an idle processor that is woken has run no thread yet.
+/// The system calls of both ends are in both, some microseconds.
+fn round_trip_us(run: &LabRun, arm: &Arm) -> Option<f64> {
+    let network = f64::from(arm.load.round_trip_us);
+    match run.host.local_round_trip_us {
+        Some(local) => Some(rounded(local + network)),
+        None => (network > 0.0).then_some(network),
+    }
+}
+
 /// The workload by its name, with the logs that it was measured to write; None where its statements commit one by
 /// one, which no profile says.
 fn known(run: &LabRun, base: &Usable<'_>) -> Option<WorkloadTable> {
@@ -250,7 +268,8 @@ fn known(run: &LabRun, base: &Usable<'_>) -> Option<WorkloadTable> {
         }
     };
     let (redo_bytes, binlog_bytes) = logs(base.figures);
-    Some(WorkloadTable { redo_bytes, binlog_bytes, ..described })
+    let round_trip_us = round_trip_us(run, base.arm);
+    Some(WorkloadTable { redo_bytes, binlog_bytes, round_trip_us, ..described })
 }
 
 /// Bytes of redo and of binary log of a transaction; None where the server was not asked.
@@ -283,6 +302,7 @@ fn observed(run: &LabRun, base: &Usable<'_>, points: &[&Usable<'_>]) -> Workload
         statements: statements.filter(|statements| *statements > 0.0),
         redo_bytes,
         binlog_bytes,
+        round_trip_us: round_trip_us(run, base.arm),
         pages,
         types: types(base.kinds),
         ..WorkloadTable::default()
@@ -335,9 +355,22 @@ fn point(run: &LabRun, base: &Usable<'_>, one: &Usable<'_>) -> PointTable {
 
 #[cfg(test)]
 mod tests {
-    use ebbtide_lab::summary::Across;
+    use ebbtide_lab::summary::{Across, fixture};
 
     use super::*;
+
+    #[test]
+    fn a_statement_waits_for_the_local_round_trip_and_for_that_of_the_network() {
+        let mut run = fixture::run(&["one"]);
+        let of = |run: &LabRun| round_trip_us(run, &run.experiment.arms[0]);
+        assert_eq!(of(&run), None, "older results");
+        run.experiment.arms[0].load.round_trip_us = 1_450;
+        assert_eq!(of(&run), Some(1_450.0));
+        run.host.local_round_trip_us = Some(41.375);
+        assert_eq!(of(&run), Some(1_491.0), "of four digits");
+        run.experiment.arms[0].load.round_trip_us = 0;
+        assert_eq!(of(&run), Some(41.38));
+    }
 
     #[test]
     fn kinds_of_transactions_have_their_share_and_their_time_relative_to_the_mean() {

@@ -147,7 +147,9 @@ fn measured(seen: &Observation, variables: &Variables, notes: &mut Vec<String>) 
         writes,
     });
     let writing = rates.write_statements.is_none_or(|statements| statements > 0.0);
-    let statements = rates.read_statements.zip(rates.write_statements).map(|(a, b)| (a + b) / tps);
+    // Each is a round trip, and so are BEGIN and COMMIT.
+    let ends = if autocommit { 0.0 } else { 2.0 };
+    let statements = rates.read_statements.zip(rates.write_statements).map(|(a, b)| (a + b) / tps + ends);
     let workload = WorkloadTable {
         // What the server writes by itself belongs to no transaction that only reads.
         redo_bytes: if writing { each(rates.redo_bytes) } else { Some(0.0) },
@@ -236,7 +238,7 @@ mod tests {
         assert_eq!(workload.pages, [PagesTable { pool: "1GiB".into(), reads: 5.0, writes: 2.5 }]);
         assert_eq!(
             (workload.statements, machine.vcpus, name.as_str()),
-            (Some(14.0), Some(4), "db1 MySQL 8.0.36")
+            (Some(16.0), Some(4), "db1 MySQL 8.0.36")
         );
         assert_eq!(
             (points[0].clients, points[0].tps, points[0].cpu_pct),

@@ -20,6 +20,7 @@ mod loading;
 mod parts;
 mod record;
 mod recover;
+mod round_trip;
 mod sampler;
 #[cfg(test)]
 mod tests;
@@ -51,6 +52,7 @@ pub use info::AttachmentInfo;
 pub use loading::{LoadingDamage, SavedLoading};
 pub use parts::{Export, MountRequest};
 pub use recover::{ClearError, Leftover, clear_leftovers, release_dying};
+pub use round_trip::local_round_trip;
 
 use instances::Instances;
 use sampler::AttachmentSampler;

@@ -214,6 +214,11 @@ pub fn machine(
             ),
         ),
         ("Kernel", host.kernel.clone()),
+        (
+            "Local round trip",
+            host.local_round_trip_us
+                .map_or(String::new(), |us| format!("{}, a message and its answer", text::latency(us))),
+        ),
         ("Begun", text::moment(started_ns)),
     ]
 }

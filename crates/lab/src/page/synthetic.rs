@@ -158,6 +158,7 @@ pub fn run(shapes: &[Shape], repeats: u32, seconds: u32, seed: u64) -> LabRun {
                 ("4 KiB random reads".into(), "21,400 IOPS, p99 310 us".into()),
                 ("16 KiB random writes".into(), "14,900 IOPS, p99 820 us".into()),
             ],
+            local_round_trip_us: Some(41.4),
             load_before: 0.31,
             home: String::new(),
         },

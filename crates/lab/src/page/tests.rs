@@ -63,6 +63,18 @@ fn without_javascript_the_page_still_has_its_verdict_and_its_figures() {
 }
 
 #[test]
+fn the_local_round_trip_is_with_the_machine_where_it_was_measured() {
+    let (mut run, _) = synthetic(&synthetic::TUNED, 1, 10);
+    let shown = |run: &LabRun| {
+        let facts = setup::machine(&run.host, &run.server, &run.ebbtide, run.started_ns);
+        facts.into_iter().find(|(label, _)| *label == "Local round trip").unwrap().1
+    };
+    assert_eq!(shown(&run), "41\u{a0}\u{b5}s, a message and its answer");
+    run.host.local_round_trip_us = None;
+    assert_eq!(shown(&run), "", "left out of the page");
+}
+
+#[test]
 fn the_cost_of_the_volumes_is_next_to_the_arms_and_is_of_the_volumes_that_are_named() {
     let (mut run, _) = synthetic(&synthetic::VOLUMES, 2, 30);
     let shown = |run: &LabRun| {

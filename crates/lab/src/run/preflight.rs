@@ -3,6 +3,8 @@
 
 use std::path::Path;
 
+use ebbtide_device::clock::MonotonicClock;
+use ebbtide_device::host::local_round_trip;
 use ebbtide_load::Cancel;
 
 use super::error::RunError;
@@ -33,7 +35,7 @@ pub struct Preflight {
     pub lab: Lab,
     /// What is run, without the arms that the server refused and that may be left out.
     pub plan: Plan,
-    /// The machine, with its calibration.
+    /// The machine, with its calibration and its local round trip.
     pub host: HostFacts,
     /// What every trial should carry.
     pub notes: Vec<String>,
@@ -63,7 +65,23 @@ pub fn check(
     let over_limit = requirements.over_limit || experiment.over_limit;
     let compared = requirements::host(&lab, &counting, over_limit, cancel, events)?;
     let home = std::path::absolute(requirements.home).unwrap_or_else(|_| requirements.home.to_owned());
-    let host =
-        HostFacts { calibration: compared.figures, home: home.display().to_string(), ..proc::host_facts() };
+    let host = HostFacts {
+        calibration: compared.figures,
+        local_round_trip_us: round_trip_us(events),
+        home: home.display().to_string(),
+        ..proc::host_facts()
+    };
     Ok(Preflight { lab, plan, host, notes: compared.notes })
+}
+
+/// The host's local round trip, us; None, with a note, where it cannot be measured. Nothing that is measured needs it.
+fn round_trip_us(events: EventSink<'_>) -> Option<f64> {
+    match local_round_trip(&MonotonicClock::new()) {
+        Ok(took) => Some(took.0 as f64 / 1e3),
+        Err(error) => {
+            let text = format!("the local round trip of this host could not be measured: {error}");
+            events.send(Event::Noted { text });
+            None
+        }
+    }
 }

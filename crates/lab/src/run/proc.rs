@@ -49,7 +49,7 @@ pub fn cpus() -> u32 {
     std::thread::available_parallelism().map_or(1, |count| u32::try_from(count.get()).unwrap_or(u32::MAX))
 }
 
-/// The machine, its calibration left out.
+/// The machine; what is measured of it is left out.
 pub fn host_facts() -> HostFacts {
     HostFacts {
         cpus: cpus(),
@@ -58,6 +58,7 @@ pub fn host_facts() -> HostFacts {
         memory_bytes: machine::memory().unwrap_or(0),
         kernel: machine::kernel(),
         calibration: Vec::new(),
+        local_round_trip_us: None,
         load_before: machine::load(),
         home: String::new(),
     }

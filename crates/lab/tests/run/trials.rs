@@ -26,6 +26,8 @@ fn two_arms_are_measured_second_by_second_and_nothing_is_left() {
     let bench = Bench::new();
     let run = bench.run_all(TWO_ARMS);
     assert_eq!(run.trials.len(), 2);
+    let round_trip_us = run.host.local_round_trip_us.unwrap();
+    assert!((0.5..50_000.0).contains(&round_trip_us), "{round_trip_us} us");
     for trial in &run.trials {
         show(trial);
         let ends: Vec<f64> = trial.seconds.iter().map(|second| second.t_s.round()).collect();
@@ -52,6 +54,9 @@ fn two_arms_are_measured_second_by_second_and_nothing_is_left() {
     assert_eq!(left_of(&bench.home()), Vec::<String>::new());
     ResultsDatabase::open(&bench.out()).unwrap().finish(&summarize(&run)).unwrap();
     assert_results_are_documented("run", &bench.out());
+    let written = std::fs::read_to_string(bench.out().join("results.json")).unwrap();
+    let written: serde_json::Value = serde_json::from_str(&written).unwrap();
+    assert_eq!(written["run"]["host"]["local_round_trip_us"], round_trip_us);
     let kept = run::list_prepared(&bench.home()).unwrap();
     assert_documented(&["run", "--prepared"], &serde_json::json!(kept));
     assert!(

@@ -56,7 +56,7 @@ pub struct ModelSetup {
 pub struct Costs {
     /// Processor time on a core that nobody shares, us.
     pub cpu_us: f64,
-    /// Network round trip of a statement, us.
+    /// Round trip of a statement between client and server, us: the network, and the time that both take to wake up.
     pub round_trip_us: f64,
     /// Mean time that a client waits after a transaction before its next one in a closed loop, us; each wait is drawn from
     /// the exponential distribution.

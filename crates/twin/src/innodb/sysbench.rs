@@ -47,6 +47,18 @@ impl Work {
         let mix = &sysbench.mix;
         let index = f64::from(u8::from(sysbench.schema.create_secondary));
         let one = Self { statements: 1.0, ..Self::default() };
+        // Each commits by itself, the model commits them together.
+        let updates = |each: u32, index: f64| {
+            let each = f64::from(each.max(1));
+            Self {
+                row_changes: each,
+                index_changes: each * index,
+                updates: each,
+                purged_entries: each * index,
+                statements: each,
+                ..Self::default()
+            }
+        };
         match sysbench.workload {
             Workload::PointSelect => Self { reads: 1.0, ..one },
             Workload::ReadOnly => Self::reading(mix),
@@ -61,10 +73,8 @@ impl Work {
                 purged_rows: 1.0,
                 ..one
             },
-            Workload::UpdateIndex => {
-                Self { row_changes: 1.0, index_changes: index, updates: 1.0, purged_entries: index, ..one }
-            }
-            Workload::UpdateNonIndex => Self { row_changes: 1.0, updates: 1.0, ..one },
+            Workload::UpdateIndex => updates(mix.index_updates, index),
+            Workload::UpdateNonIndex => updates(mix.non_index_updates, 0.0),
             Workload::BulkInsert => Self { grows: 1_000.0, ..one },
             // Its gets; `kinds` has its puts too.
             Workload::KeyValue => Self { reads: 1.0, ..one },
@@ -139,7 +149,8 @@ fn kinds(sysbench: &Sysbench) -> Vec<(&'static str, f64, Work)> {
         return vec![(sysbench.workload.name(), 1.0, Work::of(sysbench))];
     }
     let gets = f64::from(sysbench.mix.gets_pct) / 100.0;
-    let of = |workload| Work::of(&Sysbench { workload, ..sysbench.clone() });
+    let mix = Mix { non_index_updates: 1, ..sysbench.mix.clone() };
+    let of = |workload| Work::of(&Sysbench { workload, mix: mix.clone(), ..sysbench.clone() });
     let both = [("get", gets, of(Workload::KeyValue)), ("put", 1.0 - gets, of(Workload::UpdateNonIndex))];
     both.into_iter().filter(|(_, share, _)| *share > 0.0).collect()
 }

@@ -187,7 +187,7 @@ pub struct WorkloadTable {
     pub data_size: Option<String>,
     /// Observed: size of the data at which `pages` were measured; that of `data_size` where nothing is said.
     pub pages_of_data: Option<String>,
-    /// Statements of a transaction.
+    /// Statements of a transaction, BEGIN and COMMIT included.
     pub statements: Option<f64>,
     /// Bytes of redo of a transaction.
     pub redo_bytes: Option<f64>,
@@ -195,7 +195,7 @@ pub struct WorkloadTable {
     pub binlog_bytes: Option<f64>,
     /// Processor time of a transaction, us.
     pub cpu_us: Option<f64>,
-    /// Network round trip of a statement, us.
+    /// Round trip of a statement, us: from the client to the server and back, with the time that both take to wake up.
     pub round_trip_us: Option<f64>,
     /// Mean time that a client waits after a transaction before it sends the next one, ms; in a closed loop.
     pub think_ms: Option<f64>,

@@ -422,12 +422,13 @@ impl WorkloadTable {
             value.map_or(Ok(()), |value| positive(key, value))?;
         }
         let round_trip_us = self.round_trip_us.unwrap_or(0.0);
-        if !(0.0..=1e6).contains(&round_trip_us) {
+        // Twice the longest that the load emulates.
+        if !(0.0..=2e7).contains(&round_trip_us) {
             let value = round_trip_us.to_string();
             return Err(ProfileError::Range {
                 key: "workload.round_trip_us".into(),
                 value,
-                allowed: "0 to 1000000 us",
+                allowed: "0 to 20000000 us",
             });
         }
         let think_ms = self.think_ms.unwrap_or(0.0);

@@ -6,6 +6,7 @@ mod flushing;
 mod mva;
 mod properties;
 mod scans;
+mod statements;
 mod support;
 mod volumes;
 
