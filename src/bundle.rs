@@ -204,20 +204,19 @@ pub(crate) fn parse_version(text: &str) -> Result<String, String> {
 /// A device with what lies on it; without a role, the data.
 pub(crate) fn parse_device(text: &str) -> Result<(Files, String), String> {
     let (files, name) = match text.split_once('=') {
-        Some((role, name)) => (parse_role(role)?, name),
+        Some((role, name)) => (role_of_device(role)?, name),
         None => (Files::Data, text),
     };
     let name = name.trim_start_matches("/dev/");
     if name.is_empty() { Err("a name is missing, such as nvme1n1".into()) } else { Ok((files, name.into())) }
 }
 
-/// What lies on a device, or a volume.
-pub(crate) fn parse_role(role: &str) -> Result<Files, String> {
+fn role_of_device(role: &str) -> Result<Files, String> {
     match role {
         "data" => Ok(Files::Data),
         "redo" => Ok(Files::Redo),
         "binlog" => Ok(Files::Binlog),
-        _ => Err(format!("{role} is no role: use data, redo or binlog, as in data=gp3:size=500GiB")),
+        _ => Err(format!("{role} is no role: use data, redo or binlog, as in data=nvme1n1")),
     }
 }
 

@@ -7,9 +7,9 @@ use clap::{Args, Subcommand};
 use ebbtide_advisor::{Check, Severity};
 use ebbtide_device::host::FsType;
 use ebbtide_mysql::captured::Hints;
-use ebbtide_observe::Files;
+use ebbtide_observe::{Files, VolumeFiles};
 
-use crate::bundle::{parse_device, parse_role, parse_version};
+use crate::bundle::{parse_device, parse_version};
 use crate::load::ServerArgs;
 use crate::text::parse_duration;
 
@@ -136,10 +136,10 @@ pub(super) struct LookArgs {
     /// How long to look at the server's counters, 1s to 24h [default: 10s]
     #[arg(long, value_name = "TIME", value_parser = parse_interval)]
     pub(super) interval: Option<Duration>,
-    /// The volume of the data, redo or binlog, such as data=gp2:size=500GiB; without a role that of the data, and of
-    /// what has none of its own
+    /// The volume of the data, redo or binlog, such as data=gp2:size=500GiB; redo+binlog for one that both logs share.
+    /// Without a role that of the data, and of what has none of its own
     #[arg(long, value_name = "[ROLE=]SPEC", value_parser = parse_volume)]
-    pub(super) volume: Vec<(Files, String)>,
+    pub(super) volume: Vec<(VolumeFiles, String)>,
     /// The EC2 instance type, such as r6i.large
     #[arg(long, value_name = "TYPE")]
     pub(super) instance: Option<String>,
@@ -182,10 +182,14 @@ fn parse_code(text: &str) -> Result<Explain, String> {
 }
 
 /// A spec has `=` in it too: what stands before the first one decides.
-fn parse_volume(text: &str) -> Result<(Files, String), String> {
+fn parse_volume(text: &str) -> Result<(VolumeFiles, String), String> {
+    let of_role = |name: &str| VolumeFiles::ALL.into_iter().find(|files| files.role() == name);
     let (files, spec) = match text.split_once('=') {
-        Some((role, spec)) if !role.contains([':', '(']) => (parse_role(role)?, spec),
-        _ => (Files::Data, text),
+        Some((role, spec)) if !role.contains([':', '(']) => {
+            let names = "use data, redo, binlog or redo+binlog, as in data=gp3:size=500GiB";
+            (of_role(role).ok_or_else(|| format!("{role} is no role: {names}"))?, spec)
+        }
+        _ => (VolumeFiles::Data, text),
     };
     if spec.is_empty() {
         Err("a spec is missing, such as gp3:size=500GiB".into())
@@ -201,12 +205,14 @@ mod tests {
     #[test]
     fn a_volume_has_a_role_or_is_that_of_the_data() {
         let of = |text| parse_volume(text).unwrap();
-        assert_eq!(of("data=gp2:size=500GiB"), (Files::Data, "gp2:size=500GiB".into()));
-        assert_eq!(of("redo=io2:size=20GiB,iops=1000").0, Files::Redo);
-        assert_eq!(of("gp2:size=500GiB"), (Files::Data, "gp2:size=500GiB".into()));
-        assert_eq!(of("raid0(2x gp3:size=250GiB)").0, Files::Data);
-        assert_eq!(of("nvme"), (Files::Data, "nvme".into()));
-        assert!(parse_volume("logs=gp2:size=1GiB").unwrap_err().contains("logs is no role"));
+        assert_eq!(of("data=gp2:size=500GiB"), (VolumeFiles::Data, "gp2:size=500GiB".into()));
+        assert_eq!(of("redo=io2:size=20GiB,iops=1000").0, VolumeFiles::Redo);
+        assert_eq!(of("redo+binlog=nvme"), (VolumeFiles::Logs, "nvme".into()));
+        assert_eq!(of("gp2:size=500GiB"), (VolumeFiles::Data, "gp2:size=500GiB".into()));
+        assert_eq!(of("raid0(2x gp3:size=250GiB)").0, VolumeFiles::Data);
+        assert_eq!(of("nvme"), (VolumeFiles::Data, "nvme".into()));
+        let error = parse_volume("logs=gp2:size=1GiB").unwrap_err();
+        assert!(error.contains("logs is no role") && error.contains("redo+binlog"), "{error}");
         assert!(parse_volume("data=").is_err());
     }
 

@@ -9,7 +9,7 @@ use ebbtide_mysql::captured::Hints;
 use ebbtide_mysql::configuration;
 use ebbtide_mysql::machine::Machine;
 use ebbtide_mysql::status::{ObserveError, Observer, StatusError};
-use ebbtide_observe::{FileSystem, Files, Flavour, NotSeen, Observation};
+use ebbtide_observe::{FileSystem, Flavour, NotSeen, Observation, VolumeFiles};
 
 use super::args::LookArgs;
 use super::storage::EbsLook;
@@ -45,14 +45,7 @@ pub(super) fn observation(
         }
         Some((paths, hints)) => bundle::read(paths, hints)?,
     };
-    for (files, spec) in &look.volume {
-        let own = match files {
-            Files::Redo => &mut seen.redo_volume,
-            Files::Binlog => &mut seen.binlog_volume,
-            Files::Data | Files::Temporary => &mut seen.volume,
-        };
-        *own = Some(spec.clone());
-    }
+    name_volumes(&mut seen, &look.volume)?;
     seen.instance = look.instance.clone().or(seen.instance);
     // After the interval, so that its counters are those of the server alone.
     seen.sync_probe = look.probe.as_deref().map(probe::probe).transpose()?.or(seen.sync_probe);
@@ -64,10 +57,39 @@ pub(super) fn observation(
     Ok((seen, catalog))
 }
 
+/// Adds the volumes that the user names.
+///
+/// # Errors
+/// One volume for both logs, which lie on two devices: exit code 2.
+fn name_volumes(seen: &mut Observation, named: &[(VolumeFiles, String)]) -> anyhow::Result<()> {
+    for (files, spec) in named {
+        let spec = Some(spec.clone());
+        match files {
+            VolumeFiles::Data => seen.volume = spec,
+            VolumeFiles::Redo => seen.redo_volume = spec,
+            VolumeFiles::Binlog => seen.binlog_volume = spec,
+            VolumeFiles::Logs => (seen.redo_volume, seen.binlog_volume) = (spec.clone(), spec),
+        }
+        // A capture may have another word for it.
+        seen.logs_share_volume = match files {
+            VolumeFiles::Data => seen.logs_share_volume,
+            VolumeFiles::Redo | VolumeFiles::Binlog => false,
+            VolumeFiles::Logs => true,
+        };
+    }
+    let apart = seen.devices_of_logs_apart().filter(|_| seen.logs_share_volume && !seen.is_without_binlog());
+    let Some([redo, binlog]) = apart else { return Ok(()) };
+    let message = format!(
+        "one volume is named for both logs, and the redo log lies on {redo} and the binary log on {binlog}"
+    );
+    Err(Refusal::usage(message).hint("name each: --volume redo=SPEC --volume binlog=SPEC").into())
+}
+
 /// Refuses volumes and instances that there are not before the server is looked at.
 fn check(look: &LookArgs, catalog: &Catalog) -> anyhow::Result<()> {
-    for (place, (files, spec)) in look.volume.iter().enumerate() {
-        if look.volume[..place].iter().any(|(other, _)| other == files) {
+    for (place, (of, spec)) in look.volume.iter().enumerate() {
+        let before = || look.volume[..place].iter().flat_map(|(other, _)| other.files());
+        if let Some(files) = of.files().iter().find(|files| before().any(|other| other == *files)) {
             return Err(
                 Refusal::usage(format!("--volume names the volume of the {} twice", files.name())).into()
             );
@@ -154,4 +176,55 @@ fn kept(error: ObserveError) -> anyhow::Result<Observation> {
     note(&format!("warning: {why}"));
     seen.not_seen.push(NotSeen { what: "SHOW GLOBAL STATUS, twice".into(), why });
     Ok(*seen)
+}
+
+#[cfg(test)]
+mod tests {
+    use ebbtide_observe::{Device, Files, Host, Origin, ServerDirectory, Variables};
+
+    use super::*;
+
+    fn on(redo: &str, binlog: &str, log_bin: &str) -> Observation {
+        let place = |(files, name): (Files, &str)| ServerDirectory {
+            files,
+            directory: "/d".into(),
+            mount_point: "/d".into(),
+            file_system: "xfs".into(),
+            options: Vec::new(),
+            size_bytes: None,
+            free_bytes: None,
+            device: Some(Device { name: name.into(), ..Device::default() }),
+        };
+        let places = [(Files::Data, "a"), (Files::Redo, redo), (Files::Binlog, binlog)].map(place).into();
+        let variables: Variables = [("log_bin", log_bin)].into_iter().collect();
+        Observation {
+            host: Some(Host { places, ..Host::default() }),
+            variables: Some(variables),
+            ..Observation::of(Origin::Capture { path: "/c".into() })
+        }
+    }
+
+    #[test]
+    fn one_volume_for_both_logs_is_that_of_each_and_a_later_word_for_one_of_them_ends_it() {
+        let named = |files, spec: &str| (files, spec.to_owned());
+        let mut seen = Observation::of(Origin::Capture { path: "/c".into() });
+        name_volumes(&mut seen, &[named(VolumeFiles::Logs, "nvme")]).unwrap();
+        let shared = seen.shared_logs().unwrap().unwrap();
+        assert_eq!((shared.device, shared.spec), (None, Some("nvme")));
+        // As where the file is a capture of that.
+        name_volumes(&mut seen, &[named(VolumeFiles::Data, "gp3:size=5GiB")]).unwrap();
+        assert!(seen.logs_share_volume);
+        name_volumes(&mut seen, &[named(VolumeFiles::Redo, "gp3:size=5GiB")]).unwrap();
+        assert_eq!(seen.shared_logs(), Ok(None));
+        assert_eq!([seen.redo_volume.unwrap(), seen.binlog_volume.unwrap()], ["gp3:size=5GiB", "nvme"]);
+    }
+
+    #[test]
+    fn one_volume_for_logs_on_two_devices_is_refused_with_both() {
+        let named = [(VolumeFiles::Logs, "nvme".to_owned())];
+        let error = name_volumes(&mut on("b", "c", "ON"), &named).unwrap_err().to_string();
+        assert!(error.contains("redo log lies on b") && error.contains("binary log on c"), "{error}");
+        name_volumes(&mut on("b", "b", "ON"), &named).unwrap();
+        name_volumes(&mut on("b", "a", "OFF"), &named).unwrap();
+    }
 }

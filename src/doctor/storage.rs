@@ -143,7 +143,17 @@ mod tests {
         };
         let gp3 = Some("gp3:size=500GiB".to_owned());
         let io2 = Some("io2:size=50GiB,iops=1000".to_owned());
-        assert_eq!(specs_of(&host(["loop1", "loop12", "loop1"]), &specs), [gp3, io2.clone(), None]);
+        assert_eq!(specs_of(&host(["loop1", "loop12", "loop1"]), &specs), [gp3.clone(), io2.clone(), None]);
+        let shared = host(["loop1", "loop12", "loop12"]);
+        let [data, redo, binlog] = specs_of(&shared, &specs);
+        assert_eq!([&data, &redo, &binlog], [&gp3, &io2, &io2]);
+        let seen = Observation {
+            host: Some(shared),
+            redo_volume: redo,
+            binlog_volume: binlog,
+            ..Observation::of(ebbtide_observe::Origin::Capture { path: "/c".into() })
+        };
+        assert_eq!(seen.shared_logs().unwrap().and_then(|logs| logs.spec), io2.as_deref());
         assert_eq!(specs_of(&host(["loop12", "loop12", "loop12"]), &specs), [io2, None, None]);
         assert_eq!(specs_of(&host(["loop2", "nvme0n1", "loop2"]), &specs), [None, None, None]);
     }

@@ -25,7 +25,8 @@ pub(crate) struct SizeArgs {
     /// Usable size that is needed [default: that of today's volume]
     #[arg(long, value_name = "SIZE")]
     pub(super) size: Option<String>,
-    /// The device or volume whose load is taken, where the files have several; of a run what lies on it: data, redo, binlog
+    /// The device or volume whose load is taken, where the files have several; of a run what lies on it: data, redo, binlog,
+    /// redo+binlog
     #[arg(long, value_name = "NAME")]
     pub(super) device: Option<String>,
     /// The format of a trace [default: known by its first lines]

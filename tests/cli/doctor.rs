@@ -599,7 +599,10 @@ fn what_cannot_be_judged_is_refused_in_a_sentence() {
     home.run(&["doctor", "--from", &put("foreign", b"{\"a\":1}")]).refused(2, &["ebbtide-capture"]);
     home.run(&["doctor", "--explain", "D99"]).refused(2, &["no check has this code"]);
     home.run(&["doctor", "--volume", "gp9:size=5GiB"]).refused(2, &["gp9"]);
-    home.run(&["doctor", "--volume", "logs=gp3:size=5GiB"]).refused(2, &["data, redo or binlog"]);
+    home.run(&["doctor", "--volume", "logs=gp3:size=5GiB"])
+        .refused(2, &["data, redo, binlog or redo+binlog"]);
+    home.run(&["doctor", "--volume", "redo+binlog=nvme", "--volume", "binlog=nvme"])
+        .refused(2, &["volume of the binary log twice"]);
     home.run(&["doctor", "--volume", "nvme", "--volume", "data=nvme"]).refused(2, &["twice"]);
     home.run(&["doctor", "--instance", "m5.tiny"]).refused(2, &["m5.tiny"]);
     home.run(&["doctor", "--interval", "0s"]).refused(2, &["1s to 24h"]);
@@ -684,6 +687,14 @@ fn a_proof_is_planned_and_what_cannot_be_proved_is_refused_in_a_sentence() {
     prove("R01", &[]).refused(2, &["--volume data=SPEC"]);
     let planned = prove("E01", &["--volume=gp2:size=100GiB", "--check", "--quick"]).planned().stdout;
     assert!(planned.contains("[arms.E01.volumes]\ndata = \"gp3:size=100GiB,iops=3000"), "{planned}");
+    let logs = "--volume=redo+binlog=gp2:size=100GiB";
+    let planned = prove("E01", &[volume, logs, "--check", "--quick"]).planned().stdout;
+    for text in [
+        "[volumes]\ndata = \"gp3:size=20GiB\"\n\"redo+binlog\" = \"gp2:size=100GiB\"\n",
+        "[arms.E01.volumes]\n\"redo+binlog\" = \"gp3:",
+    ] {
+        assert!(planned.contains(text), "'{text}' is not in: {planned}");
+    }
     let mut idle = busy.clone();
     idle["observation"]["rates"] = json!({"read_statements": 0.1, "write_statements": 0.0});
     let idle = put("idle", &idle);

@@ -107,6 +107,25 @@ fn a_run_of_the_lab_becomes_a_profile_that_predicts_its_other_arms() {
 }
 
 #[test]
+fn logs_that_share_a_volume_in_the_lab_share_it_in_the_profile() {
+    println!("seed 1");
+    let folder = tempfile::tempdir().unwrap();
+    let (dir, file) = (folder.path().join("run"), folder.path().join("lab.toml"));
+    let options = &["innodb_buffer_pool_size=268435456", "innodb_log_file_size=268435456", "log_bin=binlog"];
+    let mut run = run(&[Measured { options, ..arm("both", "gp3:size=500GiB", 18.0, 15.0) }]);
+    run.experiment.arms[0].volumes.insert(Role::Logs, "gp3:size=20GiB".into());
+    ResultsDatabase::create(&dir, &run).unwrap();
+    let (from, out) = (dir.to_str().unwrap(), file.to_str().unwrap());
+    json_of("predict --profile-from", &["--profile-from", from, "--out", out], 0);
+    let volume = "data=gp3:size=500GiB,redo+binlog=gp3:size=20GiB";
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(text.contains(&format!("volume = \"{volume}\"")) && text.contains("log_bin = true"), "{text}");
+    let (tps, answer) = predicted(&file, volume);
+    assert_eq!(answer["volumes"][0]["points"][0]["volumes"][1]["role"], "redo+binlog", "{answer}");
+    assert!((9.0..27.0).contains(&tps), "{tps}");
+}
+
+#[test]
 fn another_arm_is_asked_for_by_its_name_and_results_json_alone_is_read_too() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("run");

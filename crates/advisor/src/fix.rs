@@ -2,7 +2,7 @@
 
 use ebbtide_catalog::Spec;
 use ebbtide_observe::metric::Maker;
-use ebbtide_observe::{Files, Flavour, Version};
+use ebbtide_observe::{Flavour, Version, VolumeFiles};
 use serde::Serialize;
 
 /// What to do.
@@ -25,7 +25,7 @@ pub struct Fix {
 /// A volume and what it is to be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct VolumeChange {
-    /// What lies on it: `data`, `redo` or `binlog`.
+    /// What lies on it: `data`, `redo`, `binlog`, or `redo+binlog` where both logs share it.
     pub role: &'static str,
     /// Its spec after the change.
     pub spec: String,
@@ -57,13 +57,8 @@ impl Fix {
     }
 
     /// The volume of these files is to be another one.
-    pub(crate) fn of_volume(mut self, files: Files, spec: &Spec) -> Self {
-        let role = match files {
-            Files::Data | Files::Temporary => "data",
-            Files::Redo => "redo",
-            Files::Binlog => "binlog",
-        };
-        self.volumes.push(VolumeChange { role, spec: spec.to_string() });
+    pub(crate) fn of_volume(mut self, files: VolumeFiles, spec: &Spec) -> Self {
+        self.volumes.push(VolumeChange { role: files.role(), spec: spec.to_string() });
         self
     }
 

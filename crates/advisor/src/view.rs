@@ -6,7 +6,8 @@ use std::fmt::Display;
 use ebbtide_catalog::{Catalog, Resolved, Spec};
 use ebbtide_observe::metric::Servers;
 use ebbtide_observe::{
-    Device, Files, Flavour, Host, METRICS, NotSeen, Observation, ServerDirectory, Tables, Variables, Version,
+    Device, Files, Flavour, Host, METRICS, NotSeen, Observation, ServerDirectory, SharedLogs, Tables,
+    Variables, Version, VolumeFiles,
 };
 
 use crate::cautions::cap;
@@ -55,8 +56,8 @@ impl<'a> View<'a> {
     }
 
     /// The same for the volume of some files, whose evidence is kept apart until [`View::take`].
-    pub(crate) fn of_files(&self, files: Files) -> Self {
-        let of = (files != Files::Data).then(|| files.name());
+    pub(crate) fn of_files(&self, files: VolumeFiles) -> Self {
+        let of = (files != VolumeFiles::Data).then(|| files.name());
         Self { of, ..Self::new(self.seen, self.catalog) }
     }
 
@@ -341,18 +342,32 @@ impl<'a> View<'a> {
         Ok(device)
     }
 
+    /// The device of the volume of files.
+    pub(crate) fn device_of(&self, files: VolumeFiles) -> Result<&'a Device, Gap> {
+        let host = self.seen.host.as_ref();
+        let is_known = |one: &&Files| host.and_then(|host| host.place(**one)?.device.as_ref()).is_some();
+        let all = files.files();
+        self.device(*all.iter().find(is_known).unwrap_or(&all[0]))
+    }
+
     /// Notes a word of the machine as evidence.
     pub(crate) fn word(&self, name: &'static str, value: &str, meaning: &'static str) {
         self.note(name, Seen::Text(value.to_owned()), meaning);
     }
 
+    /// The volume that both logs share; None where they have none, and where two are named for one device.
+    fn shared_logs(&self) -> Option<SharedLogs<'a>> {
+        self.seen.shared_logs().ok().flatten()
+    }
+
     /// The spec of the volume of files, where `--volume` names one for them.
-    fn own_spec(&self, files: Files) -> Option<&'a String> {
+    fn own_spec(&self, files: VolumeFiles) -> Option<&'a str> {
+        let shared = || self.shared_logs().and_then(|logs| logs.spec);
         match files {
-            Files::Data => self.seen.volume.as_ref(),
-            Files::Redo => self.seen.redo_volume.as_ref(),
-            Files::Binlog => self.seen.binlog_volume.as_ref(),
-            Files::Temporary => None,
+            VolumeFiles::Data => self.seen.volume.as_deref(),
+            VolumeFiles::Redo => self.seen.redo_volume.as_deref().or_else(shared),
+            VolumeFiles::Binlog => self.seen.binlog_volume.as_deref(),
+            VolumeFiles::Logs => shared(),
         }
     }
 
@@ -362,34 +377,40 @@ impl<'a> View<'a> {
         device(files).zip(device(Files::Data)).is_some_and(|(own, data)| !own.shares_with(data))
     }
 
-    /// Files that have a volume of their own, the data first: those that `--volume` names one for, and those that are found
-    /// on another device. Of files that share a volume, the first.
-    pub(crate) fn volumes(&self) -> Vec<Files> {
-        let apart = |files: &Files| self.own_spec(*files).is_some() || self.is_apart(*files);
-        let mut all = vec![Files::Data];
-        all.extend([Files::Redo, Files::Binlog].into_iter().filter(apart));
-        let device = |files| self.seen.host.as_ref()?.place(files)?.device.as_ref();
-        let shared =
-            device(Files::Redo).zip(device(Files::Binlog)).is_some_and(|(one, two)| one.shares_with(two));
-        let spec = [Files::Redo, Files::Binlog].map(|files| self.own_spec(files));
-        if all.len() == 3 && shared && (spec[0] == spec[1] || spec[1].is_none()) {
-            all.pop();
+    /// The volumes of the server by what lies on them, that of the data first: those that `--volume` names, and those that
+    /// are found on another device.
+    pub(crate) fn volumes(&self) -> Vec<VolumeFiles> {
+        let mut all = vec![VolumeFiles::Data];
+        match self.shared_logs() {
+            Some(_) if self.seen.is_without_binlog() => all.push(VolumeFiles::Redo),
+            Some(_) => all.push(VolumeFiles::Logs),
+            None => {
+                let own = [(VolumeFiles::Redo, Files::Redo), (VolumeFiles::Binlog, Files::Binlog)];
+                let is_there = |(volume, files): &(VolumeFiles, Files)| {
+                    self.own_spec(*volume).is_some() || self.is_apart(*files)
+                };
+                all.extend(own.into_iter().filter(is_there).map(|(volume, _)| volume));
+            }
         }
         all
     }
 
-    /// The volume that files of a kind lie on.
-    pub(crate) fn volume(&self, files: Files) -> Result<Resolved, Gap> {
-        let Some(spec) =
-            self.own_spec(files).or_else(|| self.seen.volume.as_ref().filter(|_| !self.is_apart(files)))
-        else {
-            return match files {
-                Files::Redo => missing("the volume of the redo log", "name it with --volume redo=SPEC"),
-                Files::Binlog => missing("the volume of the binary log", "name it with --volume binlog=SPEC"),
-                Files::Data | Files::Temporary => missing("the volume", "name it with --volume data=SPEC"),
+    /// On which of the server's volumes files of a kind lie.
+    pub(crate) fn volume_with(&self, files: Files) -> VolumeFiles {
+        let mut all = self.volumes().into_iter();
+        all.find(|volume| volume.files().contains(&files)).unwrap_or(VolumeFiles::Data)
+    }
+
+    /// One of the server's volumes.
+    pub(crate) fn volume(&self, files: VolumeFiles) -> Result<Resolved, Gap> {
+        let Some(spec) = self.own_spec(files) else {
+            let what = match files {
+                VolumeFiles::Data => "the volume".to_owned(),
+                _ => format!("the volume of the {}", files.name()),
             };
+            return missing(what, format!("name it with --volume {}=SPEC", files.role()));
         };
-        self.note("volume", Seen::Text(spec.clone()), "volume as --volume says");
+        self.note("volume", Seen::Text(spec.to_owned()), "volume as --volume says");
         let wrong = |error: &dyn Display| Gap::Undecided(format!("{spec}: {error}"));
         let parsed = Spec::parse(spec).map_err(|error| wrong(&error))?;
         self.catalog.resolve(&parsed).map_err(|error| wrong(&error))

@@ -205,6 +205,9 @@ pub enum Role {
     Redo,
     /// The binary log.
     Binlog,
+    /// The redo log and the binary log, on one file system.
+    #[serde(rename = "redo+binlog")]
+    Logs,
     /// The undo tablespaces.
     Undo,
     /// Temporary tables and files.
@@ -217,20 +220,30 @@ pub enum Role {
 
 impl Role {
     /// All of them, the data first.
-    pub const ALL: [Self; 7] =
-        [Self::Data, Self::Redo, Self::Binlog, Self::Undo, Self::Tmp, Self::Relay, Self::Backup];
+    pub const ALL: [Self; 8] =
+        [Self::Data, Self::Redo, Self::Binlog, Self::Logs, Self::Undo, Self::Tmp, Self::Relay, Self::Backup];
 
-    /// Its name in experiment files, results and names of volumes.
+    /// Its name in experiment files, options and results.
     #[must_use]
     pub const fn key(self) -> &'static str {
         match self {
             Self::Data => "data",
             Self::Redo => "redo",
             Self::Binlog => "binlog",
+            Self::Logs => "redo+binlog",
             Self::Undo => "undo",
             Self::Tmp => "tmp",
             Self::Relay => "relay",
             Self::Backup => "backup",
+        }
+    }
+
+    /// Its name as a part of the names of volumes, which have no `+`.
+    #[must_use]
+    pub const fn volume_name(self) -> &'static str {
+        match self {
+            Self::Logs => "redo-binlog",
+            _ => self.key(),
         }
     }
 
@@ -241,6 +254,7 @@ impl Role {
             Self::Data => "data",
             Self::Redo => "redo log",
             Self::Binlog => "binary log",
+            Self::Logs => "redo log and binary log",
             Self::Undo => "undo",
             Self::Tmp => "temporary files",
             Self::Relay => "relay log",

@@ -76,7 +76,7 @@ impl Checker<'_> {
     /// Everything happens on copies of the images: what recovery changes must not alter the evidence.
     fn recover(&self, images: &Images, cut: &mut Cut, state: &CutState) -> Result<(), StintError> {
         let attaching = Instant::now();
-        let name = |role: Role| format!("{TRIAL_PREFIX}check-{}-{}", self.number, role.key());
+        let name = |role: Role| format!("{TRIAL_PREFIX}check-{}-{}", self.number, role.volume_name());
         let store = self.context.lab.host.store();
         let cloned = images
             .iter()

@@ -59,7 +59,7 @@ pub(super) fn seed_of(run: u64, arm: &str, number: u32) -> u64 {
 
 /// The volume that an image is.
 pub(super) fn image_name(seed: u64, role: Role) -> String {
-    format!("{TRIAL_PREFIX}cut-{}-{}", seed::hex(seed), role.key())
+    format!("{TRIAL_PREFIX}cut-{}-{}", seed::hex(seed), role.volume_name())
 }
 
 /// Images of all volumes, of one instant.

@@ -168,7 +168,7 @@ fn count(kept: &mut BTreeMap<(String, VerdictKind), u32>, cut: &Cut) {
 }
 
 fn snapshot_name(seed: u64, role: Role) -> String {
-    format!("cut-{}-{}", seed::hex(seed), role.key())
+    format!("cut-{}-{}", seed::hex(seed), role.volume_name())
 }
 
 /// The kept cuts of a home. A run that is under way there goes on.

@@ -56,7 +56,7 @@ impl<'a> MountedArm<'a> {
             Role::Data => VolumeOrigin::Snapshot(snapshot),
             _ => VolumeOrigin::Blank,
         };
-        Self::attach(context, origin, |role| format!("{TRIAL_PREFIX}{name}-{}", role.key()), progress)
+        Self::attach(context, origin, |role| format!("{TRIAL_PREFIX}{name}-{}", role.volume_name()), progress)
     }
 
     /// Attaches volumes that are in the store, such as copies of crash images.
@@ -75,7 +75,7 @@ impl<'a> MountedArm<'a> {
         name: &str,
         progress: &(dyn Fn(&str) + Sync),
     ) -> Result<Self, StepError> {
-        let name = format!("{TRIAL_PREFIX}{name}-{}", Role::Data.key());
+        let name = format!("{TRIAL_PREFIX}{name}-{}", Role::Data.volume_name());
         let real = &context.planned.volumes[&Role::Data];
         let volume = Self::volume(context, real, name, VolumeOrigin::Snapshot(snapshot), progress)?;
         Ok(Self { volumes: [(Role::Data, volume)].into() })

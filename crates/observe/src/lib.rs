@@ -24,4 +24,4 @@ pub use rates::{METRICS, Rates};
 pub use server::{Flavour, Version};
 pub use status::{StatementRates, StatusVariables};
 pub use tables::{Engine, RowStatistics, Tables};
-pub use volumes::{SharedLogs, TwoSpecs};
+pub use volumes::{SharedLogs, TwoSpecs, VolumeFiles};

@@ -54,6 +54,9 @@ pub struct Observation {
     pub redo_volume: Option<String>,
     /// The spec of the volume of the binary log; None: that of the data.
     pub binlog_volume: Option<String>,
+    /// Whether someone named one volume for both logs. Then both of the above have its spec, whatever is known of devices.
+    #[serde(default)]
+    pub logs_share_volume: bool,
     /// The EC2 instance type, such as `r6i.large`.
     pub instance: Option<String>,
     /// What the volume of the data carried over days.
@@ -113,6 +116,7 @@ impl Observation {
             host: None,
             redo_volume: None,
             binlog_volume: None,
+            logs_share_volume: false,
             instance: None,
             peaks: None,
             sync_probe: None,

@@ -1,15 +1,66 @@
-//! The volume that a server's logs share, apart from its data.
+//! The volumes of a server by what lies on them, and the one that its logs share.
 
 use std::fmt;
 
-use crate::host::Files;
+use crate::host::{Device, Files};
 use crate::observation::Observation;
 
-/// A device that holds the redo log and the binary log, and no data.
+/// What lies on a volume.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VolumeFiles {
+    /// The data, and everything without a volume of its own.
+    Data,
+    /// The redo log alone.
+    Redo,
+    /// The binary log alone.
+    Binlog,
+    /// The redo log and the binary log.
+    Logs,
+}
+
+impl VolumeFiles {
+    /// All of them, the data first.
+    pub const ALL: [Self; 4] = [Self::Data, Self::Redo, Self::Binlog, Self::Logs];
+
+    /// Its name in options, such as `redo+binlog`.
+    #[must_use]
+    pub const fn role(self) -> &'static str {
+        match self {
+            Self::Data => "data",
+            Self::Redo => "redo",
+            Self::Binlog => "binlog",
+            Self::Logs => "redo+binlog",
+        }
+    }
+
+    /// Its name in a sentence.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Data => Files::Data.name(),
+            Self::Redo => Files::Redo.name(),
+            Self::Binlog => Files::Binlog.name(),
+            Self::Logs => "redo log and binary log",
+        }
+    }
+
+    /// The files, those first by which its device is found.
+    #[must_use]
+    pub const fn files(self) -> &'static [Files] {
+        match self {
+            Self::Data => &[Files::Data, Files::Temporary],
+            Self::Redo => &[Files::Redo],
+            Self::Binlog => &[Files::Binlog],
+            Self::Logs => &[Files::Redo, Files::Binlog],
+        }
+    }
+}
+
+/// A volume that holds the redo log and the binary log, and no data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SharedLogs<'a> {
-    /// Its name, such as `nvme2n1`.
-    pub device: &'a str,
+    /// Its device, such as `nvme2n1`; None where it is not known.
+    pub device: Option<&'a str>,
     /// The spec of its volume; None: no one named it.
     pub spec: Option<&'a str>,
 }
@@ -17,8 +68,8 @@ pub struct SharedLogs<'a> {
 /// Two specs for the one device of both logs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TwoSpecs {
-    /// The device.
-    pub device: String,
+    /// The device; None where it is not known.
+    pub device: Option<String>,
     /// The spec that the redo log has.
     pub redo: String,
     /// The spec that the binary log has.
@@ -27,11 +78,12 @@ pub struct TwoSpecs {
 
 impl fmt::Display for TwoSpecs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let device = self.device.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
         write!(
             f,
-            "the redo log and the binary log lie on one device ({}), and two volumes are named for it: redo={} and \
+            "the redo log and the binary log lie on one device{device}, and two volumes are named for it: redo={} and \
              binlog={}",
-            self.device, self.redo, self.binlog
+            self.redo, self.binlog
         )
     }
 }
@@ -39,34 +91,55 @@ impl fmt::Display for TwoSpecs {
 impl std::error::Error for TwoSpecs {}
 
 impl Observation {
-    /// The device that both logs share; None where they lie apart or with the data, or where the devices are not known.
+    /// The volume that both logs share: someone named it, or both lie on one device without the data. None where they lie
+    /// apart or with the data, or where neither is known.
     ///
     /// # Errors
     /// The redo log and the binary log have different specs, which one device cannot have.
     pub fn shared_logs(&self) -> Result<Option<SharedLogs<'_>>, TwoSpecs> {
-        let device = |files| self.host.as_ref()?.place(files)?.device.as_ref();
-        let [Some(data), Some(redo), Some(binlog)] = [Files::Data, Files::Redo, Files::Binlog].map(device)
-        else {
-            return Ok(None);
+        let [data, redo, binlog] = [Files::Data, Files::Redo, Files::Binlog].map(|files| self.device(files));
+        let is_one_device = match (data, redo, binlog) {
+            (Some(data), Some(redo), Some(binlog)) => redo.shares_with(binlog) && !redo.shares_with(data),
+            _ => false,
         };
-        if !redo.shares_with(binlog) || redo.shares_with(data) {
+        if !is_one_device && !self.logs_share_volume {
             return Ok(None);
         }
+        let device = redo.or(binlog).map(|device| device.name.as_str());
         match (self.redo_volume.as_deref(), self.binlog_volume.as_deref()) {
-            (Some(redo_spec), Some(binlog_spec)) if redo_spec != binlog_spec => Err(TwoSpecs {
-                device: redo.name.clone(),
-                redo: redo_spec.to_owned(),
-                binlog: binlog_spec.to_owned(),
+            (Some(redo), Some(binlog)) if redo != binlog => Err(TwoSpecs {
+                device: device.map(str::to_owned),
+                redo: redo.to_owned(),
+                binlog: binlog.to_owned(),
             }),
-            (one, other) => Ok(Some(SharedLogs { device: &redo.name, spec: one.or(other) })),
+            (one, other) => Ok(Some(SharedLogs { device, spec: one.or(other) })),
         }
+    }
+
+    /// The devices of the redo log and of the binary log where they have none in common; None where they have, and where
+    /// one is not known.
+    #[must_use]
+    pub fn devices_of_logs_apart(&self) -> Option<[&str; 2]> {
+        let (redo, binlog) = (self.device(Files::Redo)?, self.device(Files::Binlog)?);
+        (!redo.shares_with(binlog)).then_some([redo.name.as_str(), binlog.name.as_str()])
+    }
+
+    /// Whether the server is known to write no binary log.
+    #[must_use]
+    pub fn is_without_binlog(&self) -> bool {
+        let word = self.variables.as_ref().and_then(|all| all.get("log_bin"));
+        word.is_some_and(|word| ["off", "0", "false", "no"].contains(&word.to_ascii_lowercase().as_str()))
+    }
+
+    fn device(&self, files: Files) -> Option<&Device> {
+        self.host.as_ref()?.place(files)?.device.as_ref()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Device, Host, Origin, ServerDirectory};
+    use crate::{Host, Origin, ServerDirectory};
 
     fn seen(devices: [&str; 3], redo: Option<&str>, binlog: Option<&str>) -> Observation {
         let files = [Files::Data, Files::Redo, Files::Binlog];
@@ -94,7 +167,7 @@ mod tests {
         let spec = |redo, binlog| {
             let seen = seen(["a", "b", "b"], redo, binlog);
             let shared = seen.shared_logs().unwrap().unwrap();
-            (shared.device.to_owned(), shared.spec.map(str::to_owned))
+            (shared.device.unwrap().to_owned(), shared.spec.map(str::to_owned))
         };
         let one = Some("nvme");
         for (redo, binlog) in [(one, one), (one, None), (None, one)] {
@@ -110,6 +183,20 @@ mod tests {
         }
         let unknown = Observation { host: None, ..seen(["a", "b", "b"], Some("nvme"), Some("nvme")) };
         assert_eq!(unknown.shared_logs(), Ok(None));
+    }
+
+    #[test]
+    fn a_volume_that_is_named_for_both_logs_is_shared_without_a_device() {
+        let named = Observation {
+            host: None,
+            logs_share_volume: true,
+            ..seen(["a", "b", "b"], Some("nvme"), Some("nvme"))
+        };
+        assert_eq!(named.shared_logs(), Ok(Some(SharedLogs { device: None, spec: Some("nvme") })));
+        assert_eq!(named.devices_of_logs_apart(), None);
+        let apart =
+            Observation { logs_share_volume: true, ..seen(["a", "b", "c"], Some("nvme"), Some("nvme")) };
+        assert_eq!(apart.devices_of_logs_apart(), Some(["b", "c"]));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use ebbtide_observe::{Files, Observation};
+use ebbtide_observe::{Files, Observation, VolumeFiles};
 
 use super::mix::whole;
 use super::rows::Rows;
@@ -79,7 +79,7 @@ impl ArmChange {
         if !self.volumes.is_empty() {
             let _ = writeln!(text, "\n[arms.{code}.volumes]");
             for (role, spec) in &self.volumes {
-                let _ = writeln!(text, "{role} = {}", quoted(spec));
+                let _ = writeln!(text, "{} = {}", key(role), quoted(spec));
             }
         }
         text
@@ -96,8 +96,8 @@ pub(super) struct ExperimentFile<'a> {
     pub(super) scale: Scale,
     /// The settings of now.
     pub(super) before: &'a BTreeMap<String, String>,
-    /// Specs of the volumes of now by role.
-    pub(super) volumes: Vec<(&'static str, &'a String)>,
+    /// Specs of the volumes of now.
+    pub(super) volumes: Vec<(VolumeFiles, &'a str)>,
     /// By what the arms of the findings differ.
     pub(super) arms: &'a [(&'static str, ArmChange)],
 }
@@ -105,6 +105,11 @@ pub(super) struct ExperimentFile<'a> {
 /// A text in quotes: what a capture holds is anybody's.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
+}
+
+/// A role as a key of TOML, which needs quotes for a `+`.
+fn key(role: &str) -> String {
+    if role.contains('+') { quoted(role) } else { role.to_owned() }
 }
 
 impl ExperimentFile<'_> {
@@ -168,8 +173,8 @@ impl ExperimentFile<'_> {
             let _ = writeln!(text, "type = {}", quoted(kind));
         }
         text += "\n[volumes]\n";
-        for (role, spec) in &self.volumes {
-            let _ = writeln!(text, "{role} = {}", quoted(spec));
+        for (files, spec) in &self.volumes {
+            let _ = writeln!(text, "{} = {}", key(files.role()), quoted(spec));
         }
         text
     }

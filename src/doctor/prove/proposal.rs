@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ebbtide_advisor::{Finding, VolumeChange};
 use ebbtide_catalog::Catalog;
 use ebbtide_mysql::Binary;
-use ebbtide_observe::Observation;
+use ebbtide_observe::{Observation, VolumeFiles};
 use ebbtide_text::{bytes, rough};
 use serde::Serialize;
 
@@ -63,16 +63,16 @@ pub(super) fn propose(
     if seen.volume.is_none() {
         return Err("the volume of the data is not known: name it with --volume data=SPEC".into());
     }
-    refuse_shared_logs(seen)?;
     let pool = variable(seen, "innodb_buffer_pool_size").unwrap_or(0.0);
     let divided_by = scale.divisor(&shape, pool);
     let target = Target { seen, binary, divided_by };
     let before = target.observed();
     let rows = rows::fit(&shape, &Logs::of(&before.settings, binary.flavour.maker(), seen));
+    let now = volumes_of(seen, &before.settings)?;
     let mut arms = Vec::new();
     let mut not_proved = Vec::new();
     for finding in findings {
-        match after(&target, &before.settings, finding) {
+        match after(&target, &before.settings, &now, finding) {
             Ok(_) if arms.len() == MOST => not_proved.push(NotProved {
                 code: finding.code,
                 why: format!("{MOST} findings are proved at a time: name it with --prove {}", finding.code),
@@ -81,11 +81,11 @@ pub(super) fn propose(
             Err(why) => not_proved.push(NotProved { code: finding.code, why }),
         }
     }
-    let now = volumes_of(seen, &before.settings);
     let bounds = arms.iter().flat_map(|(code, change)| {
         let of_redo = bound(seen, code, &change.settings, divided_by, scale);
-        let replaced = now.iter().filter(|(role, _)| change.volumes.contains_key(role));
-        of_redo.into_iter().chain(replaced.filter_map(|(role, spec)| full_credits(catalog, code, role, spec)))
+        let replaced = now.iter().filter(|(files, _)| change.volumes.contains_key(files.role()));
+        let of_credits = replaced.filter_map(|(files, spec)| full_credits(catalog, code, files.role(), spec));
+        of_redo.into_iter().chain(of_credits)
     });
     let bounds: Vec<String> = bounds.collect();
     let before_settings = &before.settings;
@@ -111,22 +111,6 @@ pub(super) fn propose(
     })
 }
 
-/// The lab has a volume for each log, and none that takes both streams: two would have twice the limits.
-fn refuse_shared_logs(seen: &Observation) -> Result<(), String> {
-    let writes = seen.variables.as_ref().and_then(|all| all.get("log_bin"));
-    if writes.is_none_or(|word| word.eq_ignore_ascii_case("off")) {
-        return Ok(());
-    }
-    match seen.shared_logs().map_err(|error| error.to_string())? {
-        Some(logs) if logs.spec.is_some() => Err(format!(
-            "the redo log and the binary log share one volume ({}), and the lab has only one for each: `ebbtide predict` has \
-             redo+binlog=SPEC",
-            logs.device
-        )),
-        _ => Ok(()),
-    }
-}
-
 fn variable(seen: &Observation, name: &str) -> Option<f64> {
     seen.variables.as_ref()?.get(name)?.parse().ok()
 }
@@ -135,6 +119,7 @@ fn variable(seen: &Observation, name: &str) -> Option<f64> {
 fn after(
     target: &Target<'_>,
     before: &BTreeMap<String, String>,
+    now: &[(VolumeFiles, &str)],
     finding: &Finding,
 ) -> Result<ArmChange, String> {
     let changes = finding.fix.as_ref().map(|fix| &fix.set[..]).unwrap_or_default();
@@ -142,7 +127,7 @@ fn after(
     if changes.is_empty() && volumes.is_empty() {
         return Err("its fix is no setting of the server and no volume".into());
     }
-    let volumes = other_volumes(target.seen, before, volumes)?;
+    let volumes = other_volumes(now, volumes)?;
     if changes.is_empty() {
         return Ok(ArmChange { volumes, ..ArmChange::default() });
     }
@@ -156,14 +141,12 @@ fn after(
 
 /// The volumes of a fix by role.
 fn other_volumes(
-    seen: &Observation,
-    before: &BTreeMap<String, String>,
+    now: &[(VolumeFiles, &str)],
     changes: &[VolumeChange],
 ) -> Result<BTreeMap<&'static str, String>, String> {
     let mut volumes = BTreeMap::new();
     for change in changes {
-        let now = volumes_of(seen, before).into_iter().find(|(role, _)| *role == change.role);
-        match now {
+        match now.iter().find(|(files, _)| files.role() == change.role) {
             None => return Err(format!("the {} has no volume of its own in the lab", change.role)),
             Some((_, spec)) if *spec == change.spec => {
                 return Err(format!("the volume of the {} is that of now", change.role));
@@ -174,21 +157,27 @@ fn other_volumes(
     Ok(volumes)
 }
 
-/// The server's volumes by role, as far as the lab has them: without a binary log none for it.
+/// The server's volumes, as far as the lab has them: without a binary log none for it.
+///
+/// # Errors
+/// Two volumes are named for one device of both logs.
 fn volumes_of<'a>(
     seen: &'a Observation,
     before: &BTreeMap<String, String>,
-) -> Vec<(&'static str, &'a String)> {
-    let logs = before.get("log_bin").is_some_and(|on| on == "on");
-    let all = [
-        ("data", &seen.volume, true),
-        ("redo", &seen.redo_volume, true),
-        ("binlog", &seen.binlog_volume, logs),
-    ];
-    all.into_iter()
-        .filter(|(.., has)| *has)
-        .filter_map(|(role, spec, _)| Some((role, spec.as_ref()?)))
-        .collect()
+) -> Result<Vec<(VolumeFiles, &'a str)>, String> {
+    let writes_binlog = before.get("log_bin").is_some_and(|on| on == "on");
+    let shared = match seen.shared_logs() {
+        Err(error) if writes_binlog => return Err(error.to_string()),
+        shared => shared.ok().flatten().and_then(|logs| logs.spec),
+    };
+    let [redo, binlog] = [&seen.redo_volume, &seen.binlog_volume].map(Option::as_deref);
+    let [redo, binlog, both] = match (writes_binlog, shared) {
+        (true, Some(_)) => [None, None, shared],
+        (true, None) => [redo, binlog, None],
+        (false, _) => [redo.or(shared), None, None],
+    };
+    let all = [seen.volume.as_deref(), redo, binlog, both];
+    Ok(VolumeFiles::ALL.into_iter().zip(all).filter_map(|(files, spec)| Some((files, spec?))).collect())
 }
 
 /// Where a redo log is not filled within a trial: the page writes that it puts off are then not seen at all.
@@ -393,7 +382,9 @@ pub(in crate::doctor) mod tests {
     #[test]
     fn a_volume_that_the_lab_has_not_or_that_is_the_same_is_no_arm() {
         let change = |role, spec: &str| VolumeChange { role, spec: spec.to_owned() };
-        let of = |one: VolumeChange| other_volumes(&seen(&[]), &BTreeMap::new(), &[one]);
+        let seen = seen(&[]);
+        let now = volumes_of(&seen, &BTreeMap::new()).unwrap();
+        let of = |one: VolumeChange| other_volumes(&now, &[one]);
         assert!(of(change("redo", "gp3:size=5GiB")).unwrap_err().contains("no volume of its own"));
         assert!(of(change("data", "gp3:size=500GiB,iops=6000")).unwrap_err().contains("that of now"));
         assert_eq!(of(change("data", "gp3:size=500GiB")).unwrap()["data"], "gp3:size=500GiB");
@@ -466,11 +457,8 @@ pub(in crate::doctor) mod tests {
         assert_eq!((mix.delete_inserts, mix.skip_trx), (3, true));
     }
 
-    #[test]
-    fn what_is_missing_is_a_sentence() {
-        let nothing = Observation { volume: None, ..seen(&[]) };
-        let why = propose(&nothing, &[], &Catalog::builtin(), &binary(), Scale::FULL).unwrap_err();
-        assert!(why.contains("--volume"), "{why}");
+    /// A server whose logs lie on one device, with a volume that each of them is named.
+    fn logs_together(log_bin: &str, [redo, binlog]: [Option<&str>; 2]) -> Observation {
         let place = |(files, name): (Files, &str)| ServerDirectory {
             files,
             directory: "/d".into(),
@@ -481,20 +469,54 @@ pub(in crate::doctor) mod tests {
             free_bytes: None,
             device: Some(ebbtide_observe::Device { name: name.into(), ..Default::default() }),
         };
-        let shared = |log_bin: &str, redo: &str| {
-            let places = [(Files::Data, "a"), (Files::Redo, "b"), (Files::Binlog, "b")].map(place).into();
-            let seen = Observation {
-                host: Some(ebbtide_observe::Host { places, ..Default::default() }),
-                redo_volume: Some(redo.into()),
-                binlog_volume: Some("gp3:size=100GiB".into()),
-                ..seen(&[("log_bin", log_bin)])
-            };
-            propose(&seen, &[], &Catalog::builtin(), &binary(), Scale::FULL)
-        };
-        let why = shared("ON", "gp3:size=100GiB").unwrap_err();
-        assert!(why.contains("share one volume (b)") && why.contains("redo+binlog=SPEC"), "{why}");
-        assert!(shared("ON", "nvme").unwrap_err().contains("two volumes are named"));
-        assert!(shared("OFF", "gp3:size=100GiB").is_ok(), "there is nothing to share it with");
+        let places = [(Files::Data, "a"), (Files::Redo, "b"), (Files::Binlog, "b")].map(place).into();
+        Observation {
+            host: Some(ebbtide_observe::Host { places, ..Default::default() }),
+            redo_volume: redo.map(str::to_owned),
+            binlog_volume: binlog.map(str::to_owned),
+            ..seen(&[("log_bin", log_bin)])
+        }
+    }
+
+    #[test]
+    fn logs_that_share_a_volume_do_so_in_the_lab() {
+        let gp3 = Some("gp3:size=100GiB");
+        let before = |seen: &Observation| planned(&of(seen).0).0.arms[0].volumes.clone();
+        for specs in [[gp3, gp3], [gp3, None], [None, gp3]] {
+            let volumes = before(&logs_together("ON", specs));
+            assert_eq!(volumes.keys().copied().collect::<Vec<_>>(), [Role::Data, Role::Logs], "{specs:?}");
+            assert_eq!(Some(&*volumes[&Role::Logs]), gp3);
+            // Without a binary log the redo log has it alone.
+            let volumes = before(&logs_together("OFF", specs));
+            assert_eq!(volumes.keys().copied().collect::<Vec<_>>(), [Role::Data, Role::Redo], "{specs:?}");
+        }
+        // Named for both, on devices that nobody saw; its replacement is one volume, too.
+        let gp2 = Some("gp2:size=100GiB".to_owned());
+        let mut named = seen(&[]);
+        (named.redo_volume, named.binlog_volume, named.logs_share_volume) = (gp2.clone(), gp2, true);
+        let (proposal, findings) = of(&named);
+        assert!(proposal.text.contains("\n\"redo+binlog\" = \"gp2:size=100GiB\""), "{}", proposal.text);
+        let fix = findings.iter().find(|one| one.code == "E01").and_then(|one| one.fix.clone()).unwrap();
+        assert_eq!((fix.volumes.len(), fix.volumes[0].role), (1, "redo+binlog"));
+        let arm = arm_of(&proposal, "E01");
+        assert_eq!((arm.volumes.len(), &arm.volumes[&Role::Logs]), (2, &fix.volumes[0].spec));
+        let credits = |one: &String| one.contains("--volume 'redo+binlog=gp2:size=100GiB,credits=0%'");
+        assert!(proposal.bounds.iter().any(credits), "{:?}", proposal.bounds);
+    }
+
+    #[test]
+    fn two_volumes_for_one_device_of_both_logs_are_refused() {
+        let two = |log_bin| logs_together(log_bin, [Some("nvme"), Some("gp3:size=100GiB")]);
+        let propose = |seen| propose(&seen, &[], &Catalog::builtin(), &binary(), Scale::FULL);
+        assert!(propose(two("ON")).unwrap_err().contains("two volumes are named"));
+        assert!(propose(two("OFF")).is_ok(), "there is nothing to share it with");
+    }
+
+    #[test]
+    fn what_is_missing_is_a_sentence() {
+        let nothing = Observation { volume: None, ..seen(&[]) };
+        let why = propose(&nothing, &[], &Catalog::builtin(), &binary(), Scale::FULL).unwrap_err();
+        assert!(why.contains("--volume"), "{why}");
         let hostile = Observation { instance: Some("m5.large\"\n[arms.x]".into()), ..seen(&[]) };
         let text = of(&hostile).0.text;
         assert!(!text.contains("\n[arms.x]"), "{text}");

@@ -105,7 +105,8 @@ fn look<'a>(run: &LabRun, arm: &'a Arm, measured: &'a ArmSummary) -> Result<Usab
         let labels = measured.regimes.iter().map(|regime| regime.label.clone());
         return Err(NotAPoint::ChangingConditions(labels.collect()));
     }
-    let own = arm.volumes.keys().find(|role| !matches!(role, Role::Data | Role::Redo | Role::Binlog));
+    let modelled = [Role::Data, Role::Redo, Role::Binlog, Role::Logs];
+    let own = arm.volumes.keys().find(|role| !modelled.contains(role));
     if let Some(role) = own {
         return Err(NotAPoint::Volume(*role));
     }
@@ -326,8 +327,11 @@ fn types(kinds: &[TransactionFigures]) -> Vec<TypeTable> {
 /// The specs of the volumes by role; of the data's alone where all files lie on it.
 fn volumes(arm: &Arm) -> Option<String> {
     let of = |role: Role| arm.volumes.get(&role).and_then(|spec| parse(spec).ok()).map(|specs| specs.data);
-    let binlog = of(Role::Binlog).map_or(BinlogVolume::Data, BinlogVolume::Own);
-    Some(text(&Volumes { data: of(Role::Data)?, redo: of(Role::Redo), binlog }))
+    let (redo, binlog) = match of(Role::Logs) {
+        Some(both) => (Some(both), BinlogVolume::Redo),
+        None => (of(Role::Redo), of(Role::Binlog).map_or(BinlogVolume::Data, BinlogVolume::Own)),
+    };
+    Some(text(&Volumes { data: of(Role::Data)?, redo, binlog }))
 }
 
 fn point(run: &LabRun, base: &Usable<'_>, one: &Usable<'_>) -> PointTable {

@@ -67,7 +67,7 @@ fn volumes(
             .context(Refusal::usage(message).hint("capture it again, and name one of them"))
     })?;
     let Some(data) = seen.volume.as_ref() else { return Ok(None) };
-    if let Some(SharedLogs { device, spec: None }) = shared {
+    if let Some(SharedLogs { device: Some(device), spec: None }) = shared {
         notes.push(format!(
             "the logs lie on a device of their own ({device}) whose volume is not known: they are taken as on the data's. \
              --set point.volume=data=...,redo+binlog=... names it"
@@ -75,12 +75,14 @@ fn volumes(
     }
     let binlog = seen.binlog_volume.as_ref();
     if let Some(spec) = binlog.filter(|_| log_bin == Some(false)) {
-        notes.push(format!("the server writes no binary log: its volume {spec} is left out"));
+        let what = if shared.is_some() { "has the redo log alone" } else { "is left out" };
+        notes.push(format!("the server writes no binary log: its volume {spec} {what}"));
     }
-    let shared = shared.and_then(|logs| logs.spec).filter(|_| log_bin != Some(false));
-    let logs = match shared {
+    let redo = seen.redo_volume.as_ref();
+    let logs = match shared.and_then(|logs| logs.spec) {
+        Some(spec) if log_bin == Some(false) => vec![format!("redo={spec}")],
         Some(spec) => vec![format!("redo+binlog={spec}")],
-        None => [("redo", seen.redo_volume.as_ref()), ("binlog", binlog.filter(|_| log_bin != Some(false)))]
+        None => [("redo", redo), ("binlog", binlog.filter(|_| log_bin != Some(false)))]
             .into_iter()
             .filter_map(|(role, spec)| Some(format!("{role}={}", spec?)))
             .collect(),
@@ -298,6 +300,8 @@ mod tests {
             assert_eq!(shared, format!("data=gp3:size=100GiB,redo+binlog={spec}"));
             assert!(crate::predict::volumes::parse(&shared).is_ok());
         }
+        let named = Observation { host: None, logs_share_volume: true, ..apart("b", "b", [Some(spec); 2]) };
+        assert_eq!(volume(&named), format!("data=gp3:size=100GiB,redo+binlog={spec}"));
         let two = volume(&apart("b", "c", [Some(spec); 2]));
         assert_eq!(two, format!("data=gp3:size=100GiB,redo={spec},binlog={spec}"));
         let error = draft(&apart("b", "b", [Some(spec), Some("nvme")])).unwrap_err().to_string();
@@ -314,7 +318,12 @@ mod tests {
         off.variables = Some(variables.iter().map(off_word).collect());
         let draft = draft(&off).unwrap();
         assert_eq!(draft.profile.points[0].volume.as_deref(), Some("data=gp3:size=100GiB,redo=nvme"));
-        assert!(draft.notes.iter().any(|note| note.contains("no binary log")), "{:?}", draft.notes);
+        let note = "the server writes no binary log: its volume nvme has the redo log alone";
+        assert!(draft.notes.iter().any(|one| one == note), "{:?}", draft.notes);
+        off = Observation { redo_volume: None, host: None, ..off };
+        let draft = super::draft(&off).unwrap();
+        assert_eq!(draft.profile.points[0].volume.as_deref(), Some("gp3:size=100GiB"));
+        assert!(draft.notes.iter().any(|one| one.ends_with("volume nvme is left out")), "{:?}", draft.notes);
     }
 
     #[test]

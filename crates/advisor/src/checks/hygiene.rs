@@ -1,6 +1,6 @@
 //! Settings that are left from other times.
 
-use ebbtide_observe::Files;
+use ebbtide_observe::{Files, VolumeFiles};
 
 use super::sources::{MARIADB_INNODB, MYSQL_INNODB, OWN_LAB, WHITEPAPER, says};
 use super::{EVERY, MARIADB, MYSQL, figure, mysql, percent};
@@ -274,7 +274,7 @@ fn change_buffer(v: &View<'_>) -> Judged {
     if v.text("innodb_change_buffering")?.eq_ignore_ascii_case("none") {
         return FINE;
     }
-    let solid = match v.volume(Files::Data) {
+    let solid = match v.volume(VolumeFiles::Data) {
         Ok(volume) => !volume.members[0].accounting.whole_units,
         Err(_) => v.device(Files::Data)?.is_solid(),
     };

@@ -1,7 +1,7 @@
 //! Limits that are reached: of a volume (E03), and of the instance for all its volumes (E04).
 
 use ebbtide_catalog::{InstanceType, Resolved};
-use ebbtide_observe::{Exceeded, Files, NotSeen};
+use ebbtide_observe::{Exceeded, NotSeen, VolumeFiles};
 use ebbtide_volume::RateLimit;
 
 use super::carried::{Replacement, instead, is_kind, load, subject};
@@ -15,21 +15,21 @@ const SELDOM: f64 = 0.01;
 
 /// The larger share of the interval in which a limit was exceeded, with the name of the limit; None where EBS was not
 /// asked.
-fn exceeded(v: &View<'_>, files: Files, of: fn(Exceeded) -> (f64, f64)) -> Option<(f64, &'static str)> {
-    let (iops, throughput) = of(v.device(files).ok()?.exceeded?);
+fn exceeded(v: &View<'_>, files: VolumeFiles, of: fn(Exceeded) -> (f64, f64)) -> Option<(f64, &'static str)> {
+    let (iops, throughput) = of(v.device_of(files).ok()?.exceeded?);
     // The confidence of an interval.
     let _ = v.metric("page_writes");
     Some(if iops >= throughput { (iops, "IOPS") } else { (throughput, "throughput") })
 }
 
-fn by_volume(v: &View<'_>, files: Files) -> Option<(f64, &'static str)> {
+fn by_volume(v: &View<'_>, files: VolumeFiles) -> Option<(f64, &'static str)> {
     let found = exceeded(v, files, |all| (all.volume_iops, all.volume_throughput));
     found.map(|(share, what)| {
         (v.noted("volume_exceeded_share", share, "share of the interval in which the volume was asked for more than it gives, as EBS counted it"), what)
     })
 }
 
-fn by_instance(v: &View<'_>, files: Files) -> Option<(f64, &'static str)> {
+fn by_instance(v: &View<'_>, files: VolumeFiles) -> Option<(f64, &'static str)> {
     let found = exceeded(v, files, |all| (all.instance_iops, all.instance_throughput));
     found.map(|(share, what)| {
         (v.noted("instance_exceeded_share", share, "share of the interval in which the instance was asked for more than it gives its volumes, as EBS counted it"), what)
@@ -37,11 +37,11 @@ fn by_instance(v: &View<'_>, files: Files) -> Option<(f64, &'static str)> {
 }
 
 /// Whether EBS itself held I/O back, so that latency is that of a limit.
-pub(super) fn is_throttled(v: &View<'_>, files: Files) -> bool {
+pub(super) fn is_throttled(v: &View<'_>, files: VolumeFiles) -> bool {
     [by_volume(v, files), by_instance(v, files)].into_iter().flatten().any(|(share, _)| share > SELDOM)
 }
 
-pub(super) fn limit(v: &View<'_>, files: Files) -> Judged {
+pub(super) fn limit(v: &View<'_>, files: VolumeFiles) -> Judged {
     if let Some((share, what)) = by_volume(v, files).filter(|(share, _)| *share > SELDOM) {
         return Found::because(format!(
             "{} was asked for more {what} than it has for {} of the time, as EBS counted it.",
@@ -52,7 +52,7 @@ pub(super) fn limit(v: &View<'_>, files: Files) -> Judged {
         .fix(raise(v, files, what == "IOPS"))
         .answer();
     }
-    let peaks = v.observation().peaks.filter(|_| files == Files::Data);
+    let peaks = v.observation().peaks.filter(|_| files == VolumeFiles::Data);
     if let Some(over) = peaks.and_then(|peaks| peaks.exceeded) {
         let share = v.noted(
             "exceeded_minutes",
@@ -96,7 +96,7 @@ const MORE: f64 = 1.5;
 const CARRIED: &str = "the I/O that the volume carries";
 
 /// Half as much again of the limit that is reached, with its price where the catalogue has one.
-fn raise(v: &View<'_>, files: Files, iops: bool) -> Fix {
+fn raise(v: &View<'_>, files: VolumeFiles, iops: bool) -> Fix {
     let what = if iops { "IOPS" } else { "throughput" };
     let general = format!("Raise the volume's {what}, or let the server do less I/O (B02, R01, F02 first).");
     match v.volume(files).ok().and_then(|volume| raised(v, &volume, iops)) {

@@ -1,7 +1,7 @@
 //! The volume and the instance: limits, burst credits, types.
 
 use ebbtide_catalog::Resolved;
-use ebbtide_observe::Files;
+use ebbtide_observe::VolumeFiles;
 
 use super::carried::{Load, each, instead, is_kind, limit_shares, load, no_device_io, subject, whole_number};
 use super::limits::{instance, is_throttled, limit};
@@ -167,18 +167,22 @@ pub(super) const CHECKS: &[Check] = &[
 ];
 
 /// The same within a sentence.
-fn lower(files: Files) -> String {
+fn lower(files: VolumeFiles) -> String {
     subject(files).replacen("The", "the", 1)
 }
 
 /// Files as the subject of a sentence, with the verb.
-fn are_on(files: Files) -> String {
-    if files == Files::Data { "The data are".to_owned() } else { format!("The {} is", files.name()) }
+fn are_on(files: VolumeFiles) -> String {
+    match files {
+        VolumeFiles::Data => "The data are".to_owned(),
+        VolumeFiles::Logs => format!("The {} are", files.name()),
+        VolumeFiles::Redo | VolumeFiles::Binlog => format!("The {} is", files.name()),
+    }
 }
 
-fn latency(v: &View<'_>, files: Files) -> Judged {
+fn latency(v: &View<'_>, files: VolumeFiles) -> Judged {
     let volume = v.volume(files)?;
-    let Some(io) = v.device(files)?.io else { return Err(no_device_io()) };
+    let Some(io) = v.device_of(files)?.io else { return Err(no_device_io()) };
     let load = load(v, &volume, files)?;
     if v.observation().span.is_some_and(|span| span.seconds < 5.0) {
         return Err(Gap::Undecided(
@@ -203,12 +207,12 @@ fn latency(v: &View<'_>, files: Files) -> Judged {
     .answer()
 }
 
-fn first_touch(v: &View<'_>, files: Files) -> Judged {
+fn first_touch(v: &View<'_>, files: VolumeFiles) -> Judged {
     let volume = v.volume(files)?;
     if !["gp2", "gp3", "io1", "io2"].iter().any(|kind| is_kind(&volume, kind)) {
         return does_not_apply("the volume is no EBS volume of SSD");
     }
-    let Some(io) = v.device(files)?.io else { return Err(no_device_io()) };
+    let Some(io) = v.device_of(files)?.io else { return Err(no_device_io()) };
     let load = load(v, &volume, files)?;
     v.noted("reads", io.reads, "reads a second on the device");
     let Some(read_s) = io.read_s.filter(|_| io.reads >= 20.0) else { return FINE };
@@ -244,7 +248,7 @@ fn share_of_limit(volume: &Resolved, load: &Load) -> f64 {
     of_iops.max(of_bytes)
 }
 
-fn unusable_iops(v: &View<'_>, files: Files) -> Judged {
+fn unusable_iops(v: &View<'_>, files: VolumeFiles) -> Judged {
     let volume = v.volume(files)?;
     let (Some(bought), Some(throughput)) = (volume.spec.volume.iops, volume.members[0].throughput) else {
         return does_not_apply("no IOPS were bought, or the volume has no limit of throughput");
@@ -284,7 +288,7 @@ pub(super) fn days(date: &str) -> Option<i64> {
 }
 
 fn old_limits(v: &View<'_>) -> Judged {
-    let volume = v.volume(Files::Data)?;
+    let volume = v.volume(VolumeFiles::Data)?;
     let now = v
         .observation()
         .span
@@ -308,7 +312,7 @@ fn old_limits(v: &View<'_>) -> Judged {
     .answer()
 }
 
-fn gp2(v: &View<'_>, files: Files) -> Judged {
+fn gp2(v: &View<'_>, files: VolumeFiles) -> Judged {
     let volume = v.volume(files)?;
     if !is_kind(&volume, "gp2") {
         return FINE;
@@ -328,7 +332,7 @@ fn gp2(v: &View<'_>, files: Files) -> Judged {
 const LEAST_BALANCE: f64 = 0.2;
 
 /// A gp3 that carries a load with a third of room; as much as the burst without one, and what it costs.
-fn enough(v: &View<'_>, volume: &Resolved, files: Files, load: Option<&Load>) -> Fix {
+fn enough(v: &View<'_>, volume: &Resolved, files: VolumeFiles, load: Option<&Load>) -> Fix {
     let members = volume.members.len() as f64;
     let burst = volume.members[0].iops.map_or(0, |rate| rate.ceiling);
     let iops = load.map_or(burst, |load| whole_number((load.ios / members / 0.75 / 100.0).ceil() * 100.0));
@@ -344,14 +348,14 @@ fn enough(v: &View<'_>, volume: &Resolved, files: Files, load: Option<&Load>) ->
     }
 }
 
-fn credits(v: &View<'_>, files: Files) -> Judged {
+fn credits(v: &View<'_>, files: VolumeFiles) -> Judged {
     let volume = v.volume(files)?;
     let Some(iops) = volume.members[0].iops.filter(|rate| rate.credits > 0 && rate.ceiling > rate.rate)
     else {
         return does_not_apply("the volume has no burst credits");
     };
     let members = volume.members.len() as f64;
-    let peaks = v.observation().peaks.filter(|_| files == Files::Data);
+    let peaks = v.observation().peaks.filter(|_| files == VolumeFiles::Data);
     if let Some(left) = peaks.and_then(|peaks| peaks.burst_balance) {
         let left = v.noted(
             "burst_balance",
@@ -385,7 +389,7 @@ fn credits(v: &View<'_>, files: Files) -> Judged {
     }
     let severity = if lasts < 3_600.0 { Severity::High } else { Severity::Medium };
     let had = if volume.credit_share.is_some() { "The credits" } else { "Full credits" };
-    let of = if files == Files::Data { String::new() } else { format!(" of the {}", files.name()) };
+    let of = if files == VolumeFiles::Data { String::new() } else { format!(" of the {}", files.name()) };
     let why = format!(
         "{had}{of} end {} from now: {} operations a second, and {} from then on.",
         time(lasts),
@@ -395,7 +399,7 @@ fn credits(v: &View<'_>, files: Files) -> Judged {
     Found::because(why).severity(severity).fix(enough(v, &volume, files, Some(&load))).answer()
 }
 
-fn io1(v: &View<'_>, files: Files) -> Judged {
+fn io1(v: &View<'_>, files: VolumeFiles) -> Judged {
     let volume = v.volume(files)?;
     if !is_kind(&volume, "io1") {
         return FINE;
@@ -410,13 +414,13 @@ fn io1(v: &View<'_>, files: Files) -> Judged {
 }
 
 fn instance_store(v: &View<'_>) -> Judged {
-    if let Ok(volume) = v.volume(Files::Data) {
+    if let Ok(volume) = v.volume(VolumeFiles::Data) {
         if volume.spec.volume.kind.starts_with("instance-store") {
             return on_store();
         }
         return FINE;
     }
-    if v.device(Files::Data)?.is_instance_store() { on_store() } else { FINE }
+    if v.device_of(VolumeFiles::Data)?.is_instance_store() { on_store() } else { FINE }
 }
 
 fn on_store() -> Judged {

@@ -56,6 +56,7 @@ pub(super) fn limiter(limiter: Limiter, plural: bool) -> Option<String> {
         None | Some(Role::Data) => "the volume's",
         Some(Role::Redo) => "the redo volume's",
         Some(Role::Binlog) => "the binary log volume's",
+        Some(Role::Logs) => "the redo and binary log volume's",
         Some(Role::Undo) => "the undo volume's",
         Some(Role::Tmp) => "the temporary volume's",
         Some(Role::Relay) => "the relay log volume's",

@@ -34,6 +34,12 @@ pub enum ArmError {
     /// A volume for a log that the server does not write.
     #[error("it has a volume for the binary log, and log_bin is off: set log_bin = true")]
     NoBinlog,
+    /// A volume for both logs of a server that writes one of them.
+    #[error(
+        "its redo log and its binary log share a volume, and log_bin is off: set log_bin = true, or name the volume redo in \
+         place of redo+binlog"
+    )]
+    LogsWithoutBinlog,
     /// A backup that is written nowhere.
     #[error(
         "its backup of the {of} has no volume to be written to: give the {of} volumes.backup, or set backup.method = \"snapshot\""

@@ -221,10 +221,15 @@ fn logs(arm: &Arm) -> bool {
 }
 
 fn check_roles(arm: &Arm) -> Result<(), ArmError> {
-    if arm.volumes.contains_key(&Role::Binlog) && !logs(arm) {
-        return Err(ArmError::NoBinlog);
+    if logs(arm) {
+        return Ok(());
     }
-    Ok(())
+    let has = |role| arm.volumes.contains_key(&role);
+    match (has(Role::Binlog), has(Role::Logs)) {
+        (true, _) => Err(ArmError::NoBinlog),
+        (false, true) => Err(ArmError::LogsWithoutBinlog),
+        (false, false) => Ok(()),
+    }
 }
 
 /// Refuses a backup that cannot be made, and volumes for one that is not made.
@@ -247,12 +252,14 @@ fn check_backup(arm: &Arm) -> Result<(), ArmError> {
             (false, true) => return Err(ArmError::TargetWithoutBackup { of: of.name() }),
             _ => {}
         }
-        let apart =
-            [Role::Redo, Role::Binlog, Role::Undo].into_iter().find(|role| volumes.contains_key(role));
+        let recovered = [Role::Redo, Role::Binlog, Role::Logs, Role::Undo];
+        let apart = recovered.into_iter().find(|role| volumes.contains_key(role));
         if let (Some(backup), Some(role)) = (backup, apart)
             && backup.method == BackupMethod::Snapshot
         {
-            return Err(ArmError::SnapshotOfPart { role: role.holds(), key: role.key() });
+            // TOML needs quotes for the `+`.
+            let key = if role == Role::Logs { "\"redo+binlog\"" } else { role.key() };
+            return Err(ArmError::SnapshotOfPart { role: role.holds(), key });
         }
     }
     match &arm.backup {
@@ -279,7 +286,8 @@ fn setting_bytes(arm: &Arm, name: &str, default: u64) -> u64 {
 /// Refuses a volume that is smaller than what will be on it.
 fn check_room(arm: &Arm, role: Role, volume: &Resolved, data_bytes: u64) -> Result<(), ArmError> {
     let redo = setting_bytes(arm, "redo_capacity", DEFAULT_REDO_BYTES);
-    let redo_here = if arm.volumes.contains_key(&Role::Redo) { 0 } else { redo };
+    let is_apart = [Role::Redo, Role::Logs].iter().any(|role| arm.volumes.contains_key(role));
+    let redo_here = if is_apart { 0 } else { redo };
     let size = volume.size_bytes();
     let name = role.key();
     let spec = &arm.volumes[&role];
@@ -295,7 +303,7 @@ fn check_room(arm: &Arm, role: Role, volume: &Resolved, data_bytes: u64) -> Resu
                 redo_here / MIB,
             ),
         ),
-        Role::Redo => (redo + 64 * MIB, format!("the redo log takes {} MiB", redo / MIB)),
+        Role::Redo | Role::Logs => (redo + 64 * MIB, format!("the redo log takes {} MiB", redo / MIB)),
         Role::Backup => (
             data_bytes / 4 * 5 + SYSTEM_BYTES,
             format!(

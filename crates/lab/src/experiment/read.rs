@@ -228,6 +228,15 @@ fn volumes(root: &TomlTable) -> Result<BTreeMap<Role, String>, ExperimentError> 
             }
         }
     }
+    let own = [Role::Redo, Role::Binlog].into_iter().find(|role| volumes.contains_key(role));
+    if let (Some(own), true) = (own, volumes.contains_key(&Role::Logs)) {
+        let own = own.key();
+        let why = format!(
+            "it is the volume of both logs, and volumes.{own} is another one: set {own} = \"none\", or leave one of them \
+             out"
+        );
+        return Err(section.wrong(Role::Logs.key(), why));
+    }
     Ok(volumes)
 }
 

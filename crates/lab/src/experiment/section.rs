@@ -18,7 +18,7 @@ const LONGEST_S: u32 = 24 * 3600;
 pub(super) const SECTIONS: [(&str, &[&str]); 10] = [
     ("data", &["tables", "rows", "aged", "c_length", "pad_length", "warehouses"]),
     ("instance", &["memory", "type", "fs", "divided_by", "rotational", "burst"]),
-    ("volumes", &["data", "redo", "binlog", "undo", "tmp", "relay", "backup"]),
+    ("volumes", &["data", "redo", "binlog", "redo+binlog", "undo", "tmp", "relay", "backup"]),
     ("topology", &["replicas", "by", "promote", SOURCE, REPLICA]),
     ("load", LOAD),
     ("trial", &["repeats", "measure"]),

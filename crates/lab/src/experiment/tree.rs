@@ -74,8 +74,9 @@ impl TomlTable {
         match DeTable::parse(text) {
             Ok(table) => source.table(table.get_ref()),
             Err(error) => {
-                let place = source.place(error.span().unwrap_or(0..0));
-                Err(place.wrong(error.message().trim_end().replace('\n', "; ")))
+                let span = error.span().unwrap_or(0..0);
+                let message = error.message().trim_end().replace('\n', "; ");
+                Err(source.place(span.clone()).wrong(message + source.hint(span.start)))
             }
         }
     }
@@ -191,6 +192,15 @@ impl Source<'_> {
     fn place(&self, span: Range<usize>) -> WrittenAt {
         let before = self.text.get(..span.start).unwrap_or(self.text);
         WrittenAt(format!("{} line {}", self.name, before.matches('\n').count() + 1))
+    }
+
+    /// What helps where the text is no TOML at a place.
+    fn hint(&self, at: usize) -> &'static str {
+        let (before, after) = self.text.split_at_checked(at).unwrap_or_default();
+        let begin = before.rsplit('\n').next().unwrap_or_default();
+        let end = after.split('\n').next().unwrap_or_default();
+        let key = format!("{begin}{end}").split('=').next().unwrap_or_default().trim().to_owned();
+        if key.ends_with("redo+binlog") { "; write the key with quotes, \"redo+binlog\"" } else { "" }
     }
 
     fn table(&self, table: &DeTable<'_>) -> Result<TomlTable, ExperimentError> {

@@ -67,7 +67,7 @@ CREATE TABLE second (
 CREATE TABLE volume_second (
     trial INTEGER NOT NULL REFERENCES trial (id) ON DELETE CASCADE,
     n     INTEGER NOT NULL,
-    role  TEXT NOT NULL, -- data, redo, binlog, undo, tmp, relay, backup
+    role  TEXT NOT NULL, -- data, redo, binlog, redo+binlog, undo, tmp, relay, backup
     read_iops REAL NOT NULL, write_iops REAL NOT NULL, consumed_iops REAL NOT NULL,
     read_mib REAL NOT NULL, write_mib REAL NOT NULL, read_us REAL NOT NULL, write_us REAL NOT NULL,
     queue REAL NOT NULL, flushes REAL NOT NULL,

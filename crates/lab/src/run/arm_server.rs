@@ -26,10 +26,20 @@ pub type Volumes<'a> = BTreeMap<Role, LabVolume<'a>>;
 /// Without a data volume: every arm has one.
 #[must_use]
 pub fn layout(volumes: &Volumes<'_>) -> Layout {
-    let own = |role| volumes.get(&role).map(|volume| volume.dir().join(role.key()));
+    layout_on(|role| volumes.get(&role).map(|volume| volume.dir().to_owned()))
+}
+
+/// The directories of a server, by where the volume of each role is mounted; None: there is none of that role. Each has
+/// the name of what it holds, so that several volumes may have one mount.
+///
+/// # Panics
+/// Without a data volume.
+pub(super) fn layout_on(mount: impl Fn(Role) -> Option<PathBuf>) -> Layout {
+    let own = |role: Role| Some(mount(role)?.join(role.key()));
+    let log = |role: Role| Some(mount(role).or_else(|| mount(Role::Logs))?.join(role.key()));
     Layout {
-        redo: own(Role::Redo),
-        binlog: own(Role::Binlog),
+        redo: log(Role::Redo),
+        binlog: log(Role::Binlog),
         undo: own(Role::Undo),
         tmp: own(Role::Tmp),
         relay: own(Role::Relay),
@@ -63,4 +73,24 @@ pub fn limit(volumes: &Volumes<'_>, planned: &PlannedArm) -> Result<(), StepErro
     let instance = planned.instance.as_ref();
     let instance = instance.map(|instance| Arc::new(Mutex::new(Instance::new(instance.limits))));
     volumes.iter().try_for_each(|(role, volume)| volume.limit(&planned.volumes[role], instance.clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_logs_have_a_directory_each_on_the_volume_that_they_share() {
+        let of = |roles: &[Role]| {
+            layout_on(|role| {
+                roles.contains(&role).then(|| PathBuf::from(format!("/m/{}", role.volume_name())))
+            })
+        };
+        let shared = of(&[Role::Data, Role::Logs]);
+        assert_eq!(shared.redo, Some("/m/redo-binlog/redo".into()));
+        assert_eq!(shared.binlog, Some("/m/redo-binlog/binlog".into()));
+        assert_eq!((shared.data, shared.undo), ("/m/data/data".into(), None));
+        let apart = of(&[Role::Data, Role::Redo]);
+        assert_eq!((apart.redo, apart.binlog), (Some("/m/redo/redo".into()), None));
+    }
 }

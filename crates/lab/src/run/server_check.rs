@@ -12,6 +12,7 @@ use ebbtide_mysql::{Binary, Layout, Server, ServerError, ServerPlan, Settings};
 use ebbtide_volume::{GIB, parse_size};
 
 use super::Plan;
+use super::arm_server::layout_on;
 use super::error::{RunError, StepError};
 use super::event::EventSink;
 use super::home::Lab;
@@ -178,18 +179,13 @@ impl<'a> Rehearsal<'a> {
     fn start(&self, planned: &PlannedArm) -> Result<(), StepError> {
         let PlannedArm { arm, server: binary, .. } = planned;
         let fresh = self.fresh(&made_with(&arm.settings, binary), binary)?;
-        let at = |role: Role| self.volume.dir().join(role.key());
-        let own = |role: Role| arm.volumes.contains_key(&role).then(|| at(role));
-        let data = at(Role::Data);
+        // All on the one volume; an arm without volumes has its data here too.
+        let layout = layout_on(|role| {
+            let is_there = role == Role::Data || arm.volumes.contains_key(&role);
+            is_there.then(|| self.volume.dir().to_owned())
+        });
+        let data = &layout.data;
         tool("cp", ["-a".as_ref(), "--reflink=auto".as_ref(), fresh.as_os_str(), data.as_os_str()])?;
-        let layout = Layout {
-            redo: own(Role::Redo),
-            binlog: own(Role::Binlog),
-            undo: own(Role::Undo),
-            tmp: own(Role::Tmp),
-            relay: own(Role::Relay),
-            ..Layout::single(data)
-        };
         let plan = ServerPlan {
             settings: arm.settings.clone(),
             memory_bytes: Some(arm.instance.memory_bytes),

@@ -128,6 +128,7 @@ fn a_patch_can_take_back_what_the_base_has() {
         [arms.none]
         settings.io_capacity = "default"
         volumes.redo = "none"
+        volumes."redo+binlog" = "gp3:size=20GiB"
         batch.connections = 0
         instance.type = "none"
         "#,
@@ -136,6 +137,7 @@ fn a_patch_can_take_back_what_the_base_has() {
     let [all, none] = experiment.arms.as_slice() else { panic!("two arms") };
     assert!(all.batch.is_some() && none.batch.is_none());
     assert!(all.volumes.contains_key(&Role::Redo) && !none.volumes.contains_key(&Role::Redo));
+    assert_eq!(none.volumes[&Role::Logs], "gp3:size=20GiB");
     assert_eq!((all.settings.get("io_capacity"), none.settings.get("io_capacity")), (Some("500"), None));
     assert_eq!((all.instance.kind.as_deref(), none.instance.kind.as_deref()), (Some("r5.large"), None));
 }
@@ -168,8 +170,20 @@ fn the_manuals_ten_lines_are_an_experiment() {
 }
 
 #[test]
-fn the_manuals_replicas_run_on_every_server() {
+fn the_manuals_logs_share_a_volume_on_every_server() {
     let experiment = read(&manual()[1]).unwrap();
+    for server in servers() {
+        let planned =
+            check(&experiment, &server).unwrap_or_else(|error| panic!("{}: {error}", server.version));
+        let roles = |at: usize| planned[at].volumes.keys().copied().collect::<Vec<_>>();
+        assert_eq!(roles(0), [Role::Data, Role::Redo, Role::Binlog], "{}", server.version);
+        assert_eq!(roles(1), [Role::Data, Role::Logs], "{}", server.version);
+    }
+}
+
+#[test]
+fn the_manuals_replicas_run_on_every_server() {
+    let experiment = read(&manual()[2]).unwrap();
     assert_eq!(names(&experiment), ["alone", "followed"]);
     for server in servers() {
         let planned =
@@ -181,7 +195,7 @@ fn the_manuals_replicas_run_on_every_server() {
 
 #[test]
 fn the_manuals_versions_are_those_of_their_roles() {
-    let experiment = read(&manual()[2]).unwrap();
+    let experiment = read(&manual()[3]).unwrap();
     assert_eq!(names(&experiment), ["same", "newer"]);
     let replica = |arm: &Arm| arm.replica()?.server;
     let replicas: Vec<String> = experiment.arms.iter().filter_map(replica).collect();
@@ -191,25 +205,25 @@ fn the_manuals_versions_are_those_of_their_roles() {
 
 #[test]
 fn the_manuals_axes_have_the_arms_that_it_lists() {
-    let experiment = read(&manual()[3]).unwrap();
+    let experiment = read(&manual()[4]).unwrap();
     assert_eq!(names(&experiment), ["gp2 / writes", "gp2 / reads", "gp3 / writes", "gp3 / reads"]);
 }
 
 #[test]
 fn the_manuals_backups_and_claims_are_read() {
-    let experiment = read(&manual()[5]).unwrap();
+    let experiment = read(&manual()[6]).unwrap();
     assert_eq!(names(&experiment), ["none", "copy", "snapshot"]);
     assert_eq!(experiment.arms.iter().filter(|arm| arm.backup.is_some()).count(), 2);
     for server in servers() {
         check(&experiment, &server).unwrap_or_else(|error| panic!("{}: {error}", server.version));
     }
-    let [claim] = &read(&manual()[6]).unwrap().claims[..] else { panic!("one claim") };
+    let [claim] = &read(&manual()[7]).unwrap().claims[..] else { panic!("one claim") };
     assert_eq!((claim.id.as_str(), claim.place.as_str()), ("tuned", "tables 3 and 4"));
 }
 
 #[test]
 fn the_manuals_tpcc_runs_on_every_server() {
-    let experiment = read(&manual()[4]).unwrap();
+    let experiment = read(&manual()[5]).unwrap();
     assert_eq!((names(&experiment), experiment.data.warehouses), (vec!["gp3", "io2"], Some(10)));
     for server in servers() {
         check(&experiment, &server).unwrap_or_else(|error| panic!("{}: {error}", server.version));

@@ -53,6 +53,10 @@ fn set_reaches_every_section() {
     let volume = with("tuned.volumes.redo", "gp3:size=10GiB");
     assert_eq!(volume.arms[2].volumes[&Role::Redo], "gp3:size=10GiB");
     assert!(!volume.arms[0].volumes.contains_key(&Role::Redo));
+    for path in ["tuned.volumes.redo+binlog", "tuned.redo+binlog"] {
+        let both = with(path, "gp3:size=10GiB");
+        assert_eq!(both.arms[2].volumes[&Role::Logs], "gp3:size=10GiB");
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use ebbtide_lab::experiment::Overrides;
 
-use crate::support::{check_refused, read_with, refused, set};
+use crate::support::{check, check_refused, mariadb, read, read_with, refused, set};
 
 /// Each text with the whole of what it is refused with.
 fn all(cases: &[(&str, &str)]) {
@@ -241,7 +241,7 @@ fn equal_arms_are_refused_unless_they_are_meant() {
         "arm 'b': it is the same as 'a' in volumes, settings, instance, load and batch: change one of them, or say \
          equal_arms = true where noise is what you want to see"
     );
-    assert!(crate::support::read(&format!("equal_arms = true\n{arms}")).is_ok());
+    assert!(read(&format!("equal_arms = true\n{arms}")).is_ok());
 }
 
 #[test]
@@ -395,6 +395,22 @@ fn a_volume_smaller_than_the_data_is_refused_with_both_figures() {
 }
 
 #[test]
+fn a_volume_for_both_logs_has_room_for_the_redo_log_and_the_data_need_none() {
+    let text = |both: &str, data: &str| {
+        format!(
+            "[data]\nrows = 1000\n[settings]\nlog_bin = true\nredo_capacity = \"2GiB\"\n[volumes]\ndata = \"gp3:size={data}\"\n\
+             \"redo+binlog\" = \"gp3:size={both}\"\n"
+        )
+    };
+    assert_eq!(
+        check_refused(&text("2GiB", "1GiB")),
+        "arm 'base': its redo+binlog volume has 2048 MiB, and needs 2112 MiB: the redo log takes 2048 MiB; take a larger \
+         volume or a smaller redo_capacity"
+    );
+    check(&read(&text("3GiB", "1GiB")).unwrap(), &mariadb()).unwrap();
+}
+
+#[test]
 fn memory_below_the_buffer_pool_is_refused() {
     assert_eq!(
         check_refused("[settings]\nbuffer_pool_size = \"4GiB\"\n"),
@@ -408,6 +424,48 @@ fn a_volume_for_a_binary_log_that_is_off_is_refused() {
     assert_eq!(
         check_refused("[volumes]\nbinlog = \"gp3:size=10GiB\"\n"),
         "arm 'base': it has a volume for the binary log, and log_bin is off: set log_bin = true"
+    );
+    assert_eq!(
+        check_refused("[volumes]\n\"redo+binlog\" = \"gp3:size=10GiB\"\n"),
+        "arm 'base': its redo log and its binary log share a volume, and log_bin is off: set log_bin = true, or name the \
+         volume redo in place of redo+binlog"
+    );
+}
+
+#[test]
+fn a_volume_for_both_logs_stands_alone_and_in_quotes() {
+    let alone = |log: &str| {
+        format!(
+            "mine.toml line 2: volumes.redo+binlog = \"gp3:size=10GiB\": it is the volume of both logs, and volumes.{log} \
+             is another one: set {log} = \"none\", or leave one of them out"
+        )
+    };
+    for key in ["redo", "binlog"] {
+        let text = format!("[volumes]\n\"redo+binlog\" = \"gp3:size=10GiB\"\n{key} = \"gp3:size=10GiB\"\n");
+        assert_eq!(refused(&text), alone(key));
+    }
+    let bare = refused("[volumes]\nredo+binlog = \"gp3:size=10GiB\"\n");
+    assert!(
+        bare.starts_with("mine.toml line 2: ") && bare.ends_with("with quotes, \"redo+binlog\""),
+        "{bare}"
+    );
+    let other = refused("[volumes]\nredo+undo = \"gp3:size=10GiB\"\n");
+    assert!(!other.contains("quotes"), "{other}");
+    let unknown = refused("[volumes]\n\"redo+binlogs\" = \"gp3:size=10GiB\"\n");
+    assert!(
+        unknown.contains("unknown key 'redo+binlogs' in [volumes] (did you mean 'redo+binlog'?)"),
+        "{unknown}"
+    );
+}
+
+#[test]
+fn a_snapshot_does_not_hold_the_logs_of_a_volume_that_they_share() {
+    assert_eq!(
+        check_refused(
+            "[settings]\nlog_bin = true\n[volumes]\n\"redo+binlog\" = \"gp3:size=10GiB\"\n[backup]\nmethod = \"snapshot\"\n"
+        ),
+        "arm 'base': its snapshot is of the data volume alone, and the server recovers from the redo log and binary log \
+         volume too: put the redo log and binary log on the data volume with volumes.\"redo+binlog\" = \"none\""
     );
 }
 

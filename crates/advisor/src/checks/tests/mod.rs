@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use ebbtide_catalog::Catalog;
-use ebbtide_observe::{Device, Files, Observation, Origin, ServerDirectory, Span};
+use ebbtide_observe::{Device, DeviceIo, Files, Observation, Origin, ServerDirectory, Span};
 
 use crate::finding::{Assessment, Confidence, Severity};
-use pairs::{load, pairs, redo, slow, with_file};
+use pairs::{dirty, load, pairs, redo, slow, with_file};
 use support::{Seen, device, mariadb, mysql, server};
 
 mod pairs;
@@ -217,6 +217,97 @@ fn each_volume_is_judged_and_one_that_is_not_named_leaves_the_answer_open() {
     assert_eq!(on(None).asks("E03").verdict, Assessment::Found, "that of the data is known");
     let open = on(None).asks("E01");
     assert_eq!((open.verdict, &*open.missing[0].what), (Assessment::Unknown, "the volume of the redo log"));
+}
+
+/// A server whose logs lie on one device, which writes so many pages of 4 KiB a second.
+fn logs_together(writes: f64) -> Seen {
+    let mut seen = load(10.0, "gp3:size=500GiB");
+    for place in &mut seen.rest.host.as_mut().unwrap().places {
+        if matches!(place.files, Files::Redo | Files::Binlog) {
+            let io = DeviceIo { writes, written_bytes: writes * 4_096.0, ..DeviceIo::default() };
+            place.device = Some(Device { io: Some(io), ..device("nvme2n1") });
+        }
+    }
+    seen
+}
+
+/// The same with one volume that is named for both logs.
+fn named_together(writes: f64, spec: &str) -> Seen {
+    let mut seen = logs_together(writes);
+    let spec = Some(spec.to_owned());
+    (seen.rest.redo_volume, seen.rest.binlog_volume, seen.rest.logs_share_volume) =
+        (spec.clone(), spec, true);
+    seen
+}
+
+#[test]
+fn logs_that_share_a_volume_are_judged_once_by_what_both_write() {
+    let spec = "gp3:size=20GiB,iops=4000";
+    let full = named_together(3_601.0, spec).asks("E03");
+    assert_eq!(full.verdict, Assessment::Found);
+    assert!(
+        full.why.starts_with("The volume of the redo log and binary log is at its limit"),
+        "{}",
+        full.why
+    );
+    let of: Vec<_> = full.evidence.iter().map(|one| one.of).collect();
+    assert!(!of.is_empty() && of.iter().all(|of| *of == Some("redo log and binary log")), "{of:?}");
+    let change = &full.fix.unwrap().volumes[0];
+    assert_eq!((change.role, &*change.spec), ("redo+binlog", "gp3:size=20GiB,iops=6000,throughput=125"));
+    assert_eq!(named_together(3_599.0, spec).asks("E03").verdict, Assessment::Fine);
+    let old = named_together(1.0, "gp2:size=20GiB").asks("E01");
+    assert!(old.why.starts_with("The redo log and binary log are on gp2."), "{}", old.why);
+    // A volume that is named for one of the two is that of both where they have one device.
+    let mut one = logs_together(3_601.0);
+    one.rest.binlog_volume = Some(spec.into());
+    assert_eq!(one.asks("E03").why, full.why);
+    let open = logs_together(1.0).asks("E01");
+    assert_eq!(
+        (open.verdict, &*open.missing[0].what),
+        (Assessment::Unknown, "the volume of the redo log and binary log")
+    );
+    assert!(open.missing[0].why.contains("--volume redo+binlog=SPEC"), "{:?}", open.missing);
+}
+
+#[test]
+fn a_shared_volume_counts_once_for_its_instance() {
+    let sum = |seen: Seen| {
+        let mut seen = seen;
+        seen.rest.instance = Some("r5.large".into());
+        let judged = seen.asks("E04");
+        let of_volumes = judged.evidence.iter().find(|one| one.name == "volumes_iops").unwrap();
+        of_volumes.value.clone()
+    };
+    let mut apart = named_together(1.0, "gp3:size=20GiB");
+    apart.rest.logs_share_volume = false;
+    apart.rest.host.as_mut().unwrap().places[2].device = Some(device("nvme3n1"));
+    assert_eq!(sum(named_together(1.0, "gp3:size=20GiB")), crate::finding::Seen::Number(6_000.0));
+    assert_eq!(sum(apart), crate::finding::Seen::Number(9_000.0));
+}
+
+#[test]
+fn a_recovery_reads_the_redo_log_from_the_volume_that_it_shares() {
+    let on = |spec: &str| {
+        let mut seen = dirty("0").rate("checkpoint_age", 39_321_600_001.0);
+        (seen.rest.binlog_volume, seen.rest.logs_share_volume) = (Some(spec.into()), true);
+        seen.asks("R04").verdict
+    };
+    assert_eq!(on("gp3:size=200GiB"), Assessment::Found, "over 300 s at 125 MiB/s");
+    assert_eq!(on("gp3:size=200GiB,iops=4000,throughput=1000"), Assessment::Fine);
+}
+
+#[test]
+fn without_a_device_the_binary_log_leaves_the_load_of_a_shared_volume_open() {
+    let mut named = named_together(1.0, "gp3:size=20GiB").rate("redo_writes", 10.0).rate("redo_bytes", 1e4);
+    for place in &mut named.rest.host.as_mut().unwrap().places {
+        place.device = place.device.take().filter(|_| place.files == Files::Data);
+    }
+    let open = named.clone().asks("E03");
+    assert_eq!((open.verdict, &*open.missing[0].what), (Assessment::Unknown, "what the device did"));
+    // A server without a binary log has the redo log alone on it.
+    let alone = named.var("log_bin", "OFF").asks("E03");
+    assert_eq!(alone.verdict, Assessment::Fine, "{alone:#?}");
+    assert!(alone.evidence.iter().any(|one| one.of == Some("redo log")), "{:?}", alone.evidence);
 }
 
 #[test]

@@ -99,7 +99,7 @@ fn probed(p50_us: f64, p99_us: f64) -> Seen {
 }
 
 /// A server with dirty pages on a volume of 3,000 IOPS.
-fn dirty(pages: &str) -> Seen {
+pub(super) fn dirty(pages: &str) -> Seen {
     mysql()
         .var("innodb_page_size", "16384")
         .on("gp3:size=500GiB")

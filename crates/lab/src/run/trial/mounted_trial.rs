@@ -56,7 +56,7 @@ impl<'a> MountedTrial<'a> {
                 _ => VolumeOrigin::Blank,
             };
             let request = VolumeRequest {
-                name: format!("{prefix}-{}", role.key()),
+                name: format!("{prefix}-{}", role.volume_name()),
                 origin,
                 unlimited: without_limits(real, context.lab.host.now()),
                 fs: fs_type(&planned.arm.instance.fs),
