@@ -188,6 +188,37 @@ const TAGGED_TRUST: &str = r#"{"Version": "2012-10-17", "Statement": [{"Effect":
   "Condition": {"StringLike": {"aws:RequestTag/project": "*"}}}]}"#;
 
 #[test]
+fn a_file_of_events_that_cannot_be_written_is_refused_before_anything_starts() {
+    let home = Home::new();
+    let folder = home.sibling("events");
+    std::fs::create_dir(&folder).unwrap();
+    let file = folder.join("file");
+    std::fs::write(&file, "kept").unwrap();
+    let link = folder.join("link");
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    let pipe = folder.join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let missing = folder.join("nowhere/events.jsonl");
+    for (path, why) in [
+        (&missing, "No such file or directory"),
+        (&folder, "Is a directory"),
+        (&file.join("below"), "Not a directory"),
+        (&link, "symbolic link"),
+        (&pipe, "No such device"),
+    ] {
+        let path = path.to_str().unwrap();
+        for form in ["", "--detach "] {
+            let line = format!("serve {form}--aws 0 --aws-events {path}");
+            home.run_line(&line).refused(3, &["events cannot be appended to", path, why, "--aws-events"]);
+        }
+    }
+    home.run_line("serve --status").refused(3, &["is not running"]);
+    // A file that can be written has what it had.
+    serve(&home, &format!("--aws 0 --aws-events {}", file.display()));
+    assert_eq!(std::fs::read(&file).unwrap(), b"kept");
+}
+
+#[test]
 fn boto3_puts_snapshots_together_from_blocks_and_reads_them_back() {
     let Some(python) = client("python") else { return };
     let home = Home::new();
