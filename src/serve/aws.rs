@@ -110,6 +110,15 @@ impl FromStr for EventTarget {
 }
 
 impl EventTarget {
+    /// Refuses a file that cannot be written.
+    fn check(&self) -> anyhow::Result<()> {
+        let Self::File(file) = self else { return Ok(()) };
+        EventPath(file.clone()).check().with_context(|| {
+            let what = format!("events cannot be appended to {}", file.display());
+            Refusal::environment(what).hint("name a file for --aws-events that this user can write")
+        })
+    }
+
     /// The word of the command line that names it, wherever the process works.
     fn word(&self) -> std::io::Result<std::ffi::OsString> {
         Ok(match self {
@@ -149,11 +158,14 @@ impl FromStr for Address {
 }
 
 impl AwsArgs {
-    /// Refuses what is not safe, before anything is started.
+    /// Refuses what is not safe or cannot work, before anything is started.
     ///
     /// # Errors
-    /// An endpoint for other machines without TLS, or without authorization.
+    /// A file of events that cannot be written; an endpoint for other machines without TLS, or without authorization.
     pub(super) fn check(&self) -> anyhow::Result<()> {
+        for target in &self.aws_events {
+            target.check()?;
+        }
         let Some(address) = self.aws.as_ref().filter(|address| !address.socket.ip().is_loopback()) else {
             return Ok(());
         };

@@ -34,13 +34,18 @@ impl EventPlace for HomeEvents {
 #[derive(Debug)]
 pub(super) struct EventPath(pub(super) PathBuf);
 
-impl EventPlace for EventPath {
-    fn path(&self) -> PathBuf {
-        self.0.clone()
+impl EventPath {
+    /// Whether events can be appended; a file that is not there is made, empty.
+    ///
+    /// # Errors
+    /// Why they cannot: no directory, no permission, a directory or a symbolic link in its place, a pipe that nobody reads.
+    pub(super) fn check(&self) -> io::Result<()> {
+        // A pipe that nobody reads must not hold the start up.
+        self.open_with(OFlags::NONBLOCK).map(drop)
     }
 
-    fn open(&self) -> io::Result<File> {
-        let flags = OFlags::NOFOLLOW.bits().cast_signed();
+    fn open_with(&self, flags: OFlags) -> io::Result<File> {
+        let flags = (OFlags::NOFOLLOW | flags).bits().cast_signed();
         let opened =
             OpenOptions::new().create(true).append(true).mode(0o600).custom_flags(flags).open(&self.0);
         opened.map_err(|error| {
@@ -50,6 +55,16 @@ impl EventPlace for EventPath {
                 error
             }
         })
+    }
+}
+
+impl EventPlace for EventPath {
+    fn path(&self) -> PathBuf {
+        self.0.clone()
+    }
+
+    fn open(&self) -> io::Result<File> {
+        self.open_with(OFlags::empty())
     }
 
     fn put_aside(&self) -> io::Result<()> {

@@ -146,6 +146,79 @@ fn boto3_assumes_a_role_and_uses_it_for_ec2_also_after_a_kill() {
 }
 
 #[test]
+fn boto3_tags_sessions_of_a_role_which_work_with_the_volumes_of_their_project_also_after_a_kill() {
+    let Some(python) = client("python") else { return };
+    let home = Home::new();
+    let started = home.run_line("serve --detach --json --aws 0 --instant").ok().json();
+    let anna = create_user(&home, "anna");
+    let folder = home.sibling("policies");
+    std::fs::create_dir(&folder).unwrap();
+    let trust = folder.join("trust.json");
+    std::fs::write(&trust, TAGGED_TRUST).unwrap();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let policy = root.join("crates/cloud/tests/policies/by-session-tags.json");
+    let (trust, policy) = (trust.to_str().unwrap(), policy.to_str().unwrap());
+    home.run(&["role", "create", "developer", "--trust", trust, "--policy", policy]).ok();
+    let script = root.join("tests/clients/session_tags.py");
+    let keys = folder.join("keys.json");
+    let script = |what: &str, url: &Value| {
+        let words = [script.to_str().unwrap(), what, keys.to_str().unwrap()];
+        let ran = run(&python, &words, &home, &anna, url.as_str().unwrap()).ok();
+        ran.stdout.lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let expected = [
+        "anna 1",
+        "arn:aws:sts::000000000000:assumed-role/developer/nightly",
+        "UnauthorizedOperation UnauthorizedOperation",
+        "UnauthorizedOperation ok",
+        "UnauthorizedOperation",
+        "AccessDenied",
+        "InvalidParameterValue",
+    ];
+    assert_eq!(script("assume", &started["aws"]), expected);
+    kill_9(u32::try_from(started["pid"].as_u64().unwrap()).unwrap());
+    let url = Value::from(serve(&home, "--aws 0 --instant"));
+    assert_eq!(script("again", &url), ["UnauthorizedOperation ok"]);
+}
+
+/// The trust policy of docs/aws.md's example, with a source identity.
+const TAGGED_TRUST: &str = r#"{"Version": "2012-10-17", "Statement": [{"Effect": "Allow",
+  "Principal": {"AWS": "arn:aws:iam::000000000000:user/anna"},
+  "Action": ["sts:AssumeRole", "sts:TagSession", "sts:SetSourceIdentity"],
+  "Condition": {"StringLike": {"aws:RequestTag/project": "*"}}}]}"#;
+
+#[test]
+fn a_file_of_events_that_cannot_be_written_is_refused_before_anything_starts() {
+    let home = Home::new();
+    let folder = home.sibling("events");
+    std::fs::create_dir(&folder).unwrap();
+    let file = folder.join("file");
+    std::fs::write(&file, "kept").unwrap();
+    let link = folder.join("link");
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    let pipe = folder.join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let missing = folder.join("nowhere/events.jsonl");
+    for (path, why) in [
+        (&missing, "No such file or directory"),
+        (&folder, "Is a directory"),
+        (&file.join("below"), "Not a directory"),
+        (&link, "symbolic link"),
+        (&pipe, "No such device"),
+    ] {
+        let path = path.to_str().unwrap();
+        for form in ["", "--detach "] {
+            let line = format!("serve {form}--aws 0 --aws-events {path}");
+            home.run_line(&line).refused(3, &["events cannot be appended to", path, why, "--aws-events"]);
+        }
+    }
+    home.run_line("serve --status").refused(3, &["is not running"]);
+    // A file that can be written has what it had.
+    serve(&home, &format!("--aws 0 --aws-events {}", file.display()));
+    assert_eq!(std::fs::read(&file).unwrap(), b"kept");
+}
+
+#[test]
 fn boto3_puts_snapshots_together_from_blocks_and_reads_them_back() {
     let Some(python) = client("python") else { return };
     let home = Home::new();

@@ -2,6 +2,8 @@
 //!
 //! A rule is a setting of EC2's records; what it keeps, and the way back, are EC2's ([`Ec2`]).
 
+mod lock;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -13,13 +15,15 @@ use crate::ec2::bin::{Kept, Rule, RuleTag};
 use crate::{Access, Answer, ApiError, Call, Service};
 
 /// The actions, in alphabetical order.
-const ACTIONS: [&str; 8] = [
+const ACTIONS: [&str; 10] = [
     "CreateRule",
     "DeleteRule",
     "GetRule",
     "ListRules",
     "ListTagsForResource",
+    "LockRule",
     "TagResource",
+    "UnlockRule",
     "UntagResource",
     "UpdateRule",
 ];
@@ -181,7 +185,9 @@ fn members(ask: &Ask<'_>, rule: &Rule) -> Map<String, Value> {
     if !rule.but.is_empty() {
         shown["ExcludeResourceTags"] = listed(&rule.but);
     }
-    shown.as_object().cloned().unwrap_or_default()
+    let mut shown = shown.as_object().cloned().unwrap_or_default();
+    shown.extend(lock::shown(ask, rule));
+    shown
 }
 
 impl Rbin {
@@ -212,9 +218,6 @@ impl Rbin {
         let context = [("rbin:Request/ResourceType".to_owned(), vec![keeps.to_owned()])];
         ask.demand("*", context.into())?;
         let keeps = kept(keeps)?;
-        if ask.call.input.contains_key("LockConfiguration") {
-            return Err(invalid("LockConfiguration is not supported by this endpoint."));
-        }
         let days = days(ask.call.input.get("RetentionPeriod").unwrap_or(&Value::Null), keeps)?;
         let of = ask.pairs("ResourceTags", "ResourceTagKey", "ResourceTagValue");
         let but = ask.pairs("ExcludeResourceTags", "ResourceTagKey", "ResourceTagValue");
@@ -233,7 +236,8 @@ impl Rbin {
         }
         let description = ask.text("Description").unwrap_or_default().to_owned();
         let id = self.ec2.new_rule_id(|id| rules.iter().any(|rule| rule.id == id));
-        let rule = Rule { id, keeps, days, description, tags, of, but };
+        let mut rule = Rule { id, keeps, days, description, tags, of, but, lock: None };
+        rule.lock = lock::asked(ask, &rule)?;
         self.put(ask, &rule)?;
         let mut answer = members(ask, &rule);
         answer.insert("Tags".to_owned(), shown_tags(&rule));
@@ -246,6 +250,7 @@ impl Rbin {
 
     fn update_rule(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {
         let mut rule = self.named(ask, ask.text("Identifier").unwrap_or_default())?;
+        lock::refuse_locked(ask, &rule)?;
         if ask.text("ResourceType").is_some_and(|other| other != name(rule.keeps)) {
             return Err(invalid("The resource type of a rule cannot be changed."));
         }
@@ -267,6 +272,7 @@ impl Rbin {
 
     fn delete_rule(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {
         let rule = self.named(ask, ask.text("Identifier").unwrap_or_default())?;
+        lock::refuse_locked(ask, &rule)?;
         let (owner, region) = ask.account();
         self.ec2.drop_rule(owner, region, &rule.id).map_err(|error| internal(&error))?;
         Ok(Map::new())
@@ -286,13 +292,15 @@ impl Rbin {
                 && rule.id.as_str() > after
                 && of.iter().all(|tag| rule.of.contains(tag))
                 && but.iter().all(|tag| rule.but.contains(tag))
-                // None is locked.
-                && ask.text("LockState").is_none()
+                && lock::is_in(ask, rule)
         });
         let row = |rule: &Rule| {
             let mut row = members(ask, rule);
             row.retain(|name, _| {
-                matches!(name.as_str(), "Identifier" | "Description" | "RetentionPeriod" | "RuleArn")
+                matches!(
+                    name.as_str(),
+                    "Identifier" | "Description" | "RetentionPeriod" | "LockState" | "RuleArn"
+                )
             });
             row
         };
@@ -356,7 +364,9 @@ impl Service for Rbin {
             "GetRule" => self.get_rule(ask),
             "ListRules" => self.list_rules(ask),
             "ListTagsForResource" => self.list_tags(ask),
+            "LockRule" => self.lock_rule(ask),
             "TagResource" => self.tag(ask),
+            "UnlockRule" => self.unlock_rule(ask),
             "UntagResource" => self.untag(ask),
             "UpdateRule" => self.update_rule(ask),
             other => Err(ApiError::client(

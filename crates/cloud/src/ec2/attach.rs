@@ -184,11 +184,9 @@ impl Ec2 {
                 "UnsupportedOperation",
                 format!("The volume cannot be attached on this host: {}", with_causes(&error)),
             )),
-            // The tag of the instance asks for an address that others reach, or that is in use.
-            Err(error)
-                if exports::is_other_host(instance)
-                    && matches!(error.kind(), ControlErrorKind::Usage | ControlErrorKind::Environment) =>
-            {
+            // The tag of the instance asks for an address that others reach, or that is in use. What this host fails at is an
+            // error of the service, as for other instances: clients try again.
+            Err(error) if exports::is_other_host(instance) && error.kind() == ControlErrorKind::Usage => {
                 let why = with_causes(&error);
                 let message = format!("The volume cannot be exported for instance '{}': {why}", instance.id);
                 Err(ApiError::client("UnsupportedOperation", message))

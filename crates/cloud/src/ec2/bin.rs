@@ -52,6 +52,38 @@ pub(crate) struct Rule {
     pub(crate) of: Vec<RuleTag>,
     /// Resources with one of these are not kept.
     pub(crate) but: Vec<RuleTag>,
+    /// Its lock; none of a rule that was never locked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) lock: Option<RuleLock>,
+}
+
+/// The lock of a rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RuleLock {
+    /// How long it holds after the rule is unlocked, days, 7 to 30.
+    pub(crate) delay_days: u64,
+    /// When the rule was unlocked, in milliseconds since 1970; none while it is locked.
+    pub(crate) unlocked_ms: Option<u64>,
+}
+
+/// How far a lock holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RuleLockState {
+    Locked,
+    /// Unlocked, within the delay, which ends then: milliseconds since 1970.
+    Pending {
+        ends_ms: u64,
+    },
+    Unlocked,
+}
+
+impl RuleLock {
+    /// Its state at a time, in milliseconds since 1970.
+    pub(crate) fn state(self, now_ms: u64) -> RuleLockState {
+        let Some(unlocked_ms) = self.unlocked_ms else { return RuleLockState::Locked };
+        let ends_ms = unlocked_ms.saturating_add(self.delay_days.saturating_mul(DAY_MS));
+        if now_ms < ends_ms { RuleLockState::Pending { ends_ms } } else { RuleLockState::Unlocked }
+    }
 }
 
 impl Rule {

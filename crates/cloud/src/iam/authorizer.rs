@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use serde_json::{Map, Value, json};
 
-use super::{Context, Decision, Policy, Sealer};
+use super::{Context, Decision, Policy, Sealer, SessionTerms, date};
 use crate::service::{Access, ApiError, Authorizer, Caller, Judgement, OwnPolicy};
 
 /// Allows everything.
@@ -34,15 +34,6 @@ pub struct Environment {
     pub region: String,
     /// The time, in milliseconds since 1970.
     pub now_ms: u64,
-}
-
-/// What the session of a temporary key adds.
-#[derive(Debug, Clone, Copy)]
-pub struct SessionTerms<'a> {
-    /// What it may do at most, whatever else allows it; without a policy, all that its user or role may.
-    pub policy: Option<&'a Policy>,
-    /// When the key was issued, in milliseconds since 1970.
-    pub issued_ms: u64,
 }
 
 /// Decides by the policy of a user or a role.
@@ -116,14 +107,12 @@ impl PolicyAuthorizer<'_> {
     fn context(&self, caller: &Caller, access: &Access) -> Context {
         let Environment { source, is_secure, user_agent, region, now_ms } = self.environment;
         let mut context = Context::default();
+        if let Some(session) = self.session {
+            session.set_keys(&mut context);
+        }
         let mut set = |key: &str, value: String| context.set(key, [value]);
         let seconds = now_ms / 1000;
         set("aws:CurrentTime", date(seconds));
-        if let Some(session) = self.session {
-            set("aws:TokenIssueTime", date(session.issued_ms / 1000));
-            // AWS has it with temporary keys alone; no user of a home has a device.
-            set("aws:MultiFactorAuthPresent", "false".to_owned());
-        }
         set("aws:EpochTime", seconds.to_string());
         set("aws:PrincipalAccount", caller.account.clone());
         set("aws:PrincipalArn", caller.principal_arn().into_owned());
@@ -190,12 +179,6 @@ impl PolicyAuthorizer<'_> {
         }
         ApiError { status, members, ..ApiError::client(code, message) }
     }
-}
-
-/// A time in seconds since 1970, as policies compare it.
-fn date(seconds: u64) -> String {
-    let time = i64::try_from(seconds).ok().and_then(|s| jiff::Timestamp::from_second(s).ok());
-    time.unwrap_or_default().to_string()
 }
 
 /// What `sts:DecodeAuthorizationMessage` answers.

@@ -10,16 +10,18 @@ mod document;
 mod pattern;
 mod resource;
 mod seal;
+mod session;
 #[cfg(test)]
 mod tests;
 mod trust;
 
-pub use authorizer::{Environment, PolicyAuthorizer, SessionTerms, Unrestricted};
+pub use authorizer::{Environment, PolicyAuthorizer, Unrestricted};
 pub use document::PolicyError;
 pub use resource::{ResourcePolicy, Verdict};
 pub use seal::Sealer;
-pub(crate) use trust::ASSUME_ROLE;
+pub use session::{SessionTag, SessionTerms};
 pub use trust::TrustPolicy;
+pub(crate) use trust::{ASSUME_ROLE, SET_SOURCE_IDENTITY, TAG_SESSION};
 
 pub use crate::context::Context;
 
@@ -91,4 +93,10 @@ impl Statement {
             && self.resources.hold(of_resource)
             && self.conditions.iter().all(|condition| condition.holds(context))
     }
+}
+
+/// A time in seconds since 1970, as policies compare it.
+fn date(seconds: u64) -> String {
+    let time = i64::try_from(seconds).ok().and_then(|s| jiff::Timestamp::from_second(s).ok());
+    time.unwrap_or_default().to_string()
 }

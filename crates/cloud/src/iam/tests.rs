@@ -313,7 +313,12 @@ fn a_session_may_do_what_its_own_policy_and_that_of_its_role_allow() {
         region: "us-east-1".to_owned(),
         now_ms: 1_795_309_323_000,
     };
-    let session = SessionTerms { policy: Some(&of_session), issued_ms: 1_795_309_000_000 };
+    let session = SessionTerms {
+        policy: Some(&of_session),
+        issued_ms: 1_795_309_000_000,
+        tags: &[],
+        source_identity: None,
+    };
     let caller = Caller {
         account: "000000000000".to_owned(),
         arn: "arn:aws:sts::000000000000:assumed-role/backup/nightly".to_owned(),

@@ -3,11 +3,15 @@
 use serde_json::Value;
 
 use super::resource::statements_of;
-use super::{Context, PolicyError, ResourcePolicy, Verdict};
+use super::{PolicyError, ResourcePolicy, Verdict};
 use crate::service::{Caller, Judgement, OwnPolicy};
 
 /// The action that it allows.
 pub(crate) const ASSUME_ROLE: &str = "sts:AssumeRole";
+/// What a session with tags needs besides.
+pub(crate) const TAG_SESSION: &str = "sts:TagSession";
+/// What a session with a source identity needs besides.
+pub(crate) const SET_SOURCE_IDENTITY: &str = "sts:SetSourceIdentity";
 
 /// A policy whose resource is the role that has it.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,20 +46,16 @@ impl TrustPolicy {
         ResourcePolicy::parse(&text).map(Self)
     }
 
-    /// Whether a caller of the role's account may assume it, by this policy and by what the caller's own say. As on AWS, a
-    /// statement that names the caller is enough; where it names the account, the caller's own policy must allow it, too.
-    pub(crate) fn allows(&self, caller: &Caller, role: &str, judgement: &Judgement) -> bool {
-        let verdict = self.verdict(caller, role, &judgement.context);
+    /// Whether a caller of the role's account may do an action of STS on it, by this policy and by what the caller's own say. As
+    /// on AWS, a statement that names the caller is enough; where it names the account, the caller's own policy must allow it, too.
+    pub(crate) fn allows(&self, action: &str, caller: &Caller, role: &str, judgement: &Judgement) -> bool {
+        let verdict = self.0.decide(caller, action, role, &judgement.context);
         match (&judgement.says, verdict) {
             (OwnPolicy::Unchecked, _) => true,
             (OwnPolicy::Denies(_), _) | (_, Verdict::Denies | Verdict::Silent) => false,
             (_, Verdict::Allows) => true,
             (own, Verdict::Delegates) => *own == OwnPolicy::Allows,
         }
-    }
-
-    fn verdict(&self, caller: &Caller, role: &str, context: &Context) -> Verdict {
-        self.0.decide(caller, ASSUME_ROLE, role, context)
     }
 }
 
@@ -72,6 +72,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::iam::Context;
     use crate::service::ApiError;
 
     const ROLE: &str = "arn:aws:iam::000000000000:role/backup";
@@ -89,7 +90,7 @@ mod tests {
         let statement =
             json!([{"Effect": "Allow", "Principal": {"AWS": principal}, "Action": "sts:AssumeRole"}]);
         let judgement = Judgement { says: says.clone(), context: Context::default() };
-        trust(&statement).unwrap().allows(&caller(arn), ROLE, &judgement)
+        trust(&statement).unwrap().allows(ASSUME_ROLE, &caller(arn), ROLE, &judgement)
     }
 
     #[test]

@@ -13,7 +13,7 @@ use ring::rand::SecureRandom;
 use serde::{Deserialize, Serialize};
 
 use crate::RecordsError;
-use crate::iam::{Policy, SessionTerms};
+use crate::iam::{Policy, SessionTag, SessionTerms};
 use crate::key_ids;
 use crate::records::{RecordFile, RowChange, Schema};
 
@@ -24,7 +24,7 @@ const SCHEMA: Schema = Schema { file: "sts.db", versions: &[include_str!("db.sql
 /// long as the longest session.
 const REMEMBERED_MS: u64 = 129_600_000;
 
-/// The most keys that are kept, 1 to 10 KiB each. STS of AWS has a limit of requests a second instead.
+/// The most keys that are kept, 1 to 14 KiB each. STS of AWS has a limit of requests a second instead.
 const MOST: usize = 50_000;
 
 /// The most keys of one user or role that have not ended: none keeps the others from theirs.
@@ -105,6 +105,21 @@ struct Record {
     of: Principal,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     policy: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    tags: Vec<SessionTag>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    source_identity: Option<String>,
+}
+
+/// What a session is given besides its key.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct SessionAttributes<'a> {
+    /// What it may do at most, a policy that can be read; without one, all that its user or role may.
+    pub(crate) policy: Option<&'a str>,
+    /// Its tags.
+    pub(crate) tags: &'a [SessionTag],
+    /// Its source identity.
+    pub(crate) source_identity: Option<&'a str>,
 }
 
 /// A temporary key that requests may be signed with.
@@ -116,18 +131,27 @@ pub(crate) struct Session {
     pub(crate) of: Principal,
     /// What it may do at most; none where that is all that its user or role may.
     policy: Option<Policy>,
+    /// Its tags, with those of the sessions before it.
+    pub(crate) tags: Vec<SessionTag>,
+    /// Who began the chain of sessions, as that caller said; it stays the same in the whole chain.
+    pub(crate) source_identity: Option<String>,
 }
 
 impl Session {
-    fn new(Record { key, of, policy }: Record) -> Self {
+    fn new(Record { key, of, policy, tags, source_identity }: Record) -> Self {
         // It could be read when the key was issued. What cannot be read allows nothing.
         let policy = policy.map(|text| Policy::parse(&text).unwrap_or_else(|_| Policy::of_nothing()));
-        Self { key, of, policy }
+        Self { key, of, policy, tags, source_identity }
     }
 
     /// What it adds to the policy of its user or role.
-    pub(crate) const fn terms(&self) -> SessionTerms<'_> {
-        SessionTerms { policy: self.policy.as_ref(), issued_ms: self.key.issued_ms }
+    pub(crate) fn terms(&self) -> SessionTerms<'_> {
+        SessionTerms {
+            policy: self.policy.as_ref(),
+            issued_ms: self.key.issued_ms,
+            tags: &self.tags,
+            source_identity: self.source_identity.as_deref(),
+        }
     }
 }
 
@@ -178,14 +202,20 @@ impl Sessions {
         self.state.lock().sessions.get(access_key).map(Arc::clone)
     }
 
-    /// Keeps a new key, whose policy can be read: it is on the disk when this returns. Keys that ended long ago go.
+    /// Keeps a new key: it is on the disk when this returns. Keys that ended long ago go.
     pub(crate) fn keep(
         &self,
         key: &TemporaryKey,
         of: Principal,
-        policy: Option<&str>,
+        given: SessionAttributes<'_>,
     ) -> Result<(), KeepError> {
-        let record = Record { key: key.clone(), of, policy: policy.map(str::to_owned) };
+        let record = Record {
+            key: key.clone(),
+            of,
+            policy: given.policy.map(str::to_owned),
+            tags: given.tags.to_vec(),
+            source_identity: given.source_identity.map(str::to_owned),
+        };
         let mut state = self.state.lock();
         let now_ms = key.issued_ms;
         let has_ended = |session: &&Arc<Session>| session.key.expires_ms <= now_ms;
@@ -226,6 +256,7 @@ mod tests {
     use super::*;
 
     const NOW_MS: u64 = 1_795_309_323_456;
+    const PLAIN: SessionAttributes<'_> = SessionAttributes { policy: None, tags: &[], source_identity: None };
 
     fn key(now_ms: u64) -> TemporaryKey {
         TemporaryKey::new(now_ms, 900, 0, &SystemRandom::new()).unwrap()
@@ -243,14 +274,23 @@ mod tests {
         assert_eq!((key.id.len(), key.secret.len(), key.token.len()), (20, 40, 128));
         assert!(key.id.starts_with("ASIA"));
         assert_eq!(key.expires_ms, 1_795_310_223_000, "a whole second");
-        sessions.keep(&key, anna(), Some("{}")).unwrap();
+        let tag = |key: &str, is_transitive| SessionTag {
+            key: key.to_owned(),
+            value: "a".to_owned(),
+            is_transitive,
+        };
+        let tags = [tag("project", true), tag("Cost Center", false)];
+        let given = SessionAttributes { policy: Some("{}"), tags: &tags, source_identity: Some("anna") };
+        sessions.keep(&key, anna(), given).unwrap();
         let mode = std::fs::metadata(home.path().join("sts.db")).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
         drop(sessions);
         let again = Sessions::open(home.path()).unwrap();
         let found = again.find(&key.id).unwrap();
         assert_eq!((&found.key.secret, &found.key.token, &found.of), (&key.secret, &key.token, &anna()));
-        assert!(found.terms().policy.is_some(), "a policy that cannot be read is one that allows nothing");
+        let terms = found.terms();
+        assert!(terms.policy.is_some(), "a policy that cannot be read is one that allows nothing");
+        assert_eq!((terms.tags, terms.source_identity), (&tags[..], Some("anna")));
         assert!(!format!("{found:?} {again:?}").contains(&key.secret), "secrets are in no debug output");
         let long = TemporaryKey::new(NOW_MS, 900, 4_095, &SystemRandom::new()).unwrap();
         assert_eq!(long.token.len(), 4_096);
@@ -266,18 +306,18 @@ mod tests {
             session: session.to_owned(),
         };
         let first = key(NOW_MS);
-        sessions.keep(&first, anna(), None).unwrap();
+        sessions.keep(&first, anna(), PLAIN).unwrap();
         let over = first.expires_ms + REMEMBERED_MS;
-        sessions.keep(&key(over - 1), anna(), None).unwrap();
+        sessions.keep(&key(over - 1), anna(), PLAIN).unwrap();
         assert!(sessions.find(&first.id).is_some(), "its user learns that it has ended");
-        let refused = sessions.keep(&key(over - 1), anna(), None).unwrap_err();
+        let refused = sessions.keep(&key(over - 1), anna(), PLAIN).unwrap_err();
         assert_eq!(refused.to_string(), "there are 1 temporary keys", "of one user");
         let third = key(over - 1);
-        sessions.keep(&third, role("a"), None).unwrap();
+        sessions.keep(&third, role("a"), PLAIN).unwrap();
         assert!(sessions.find(&first.id).is_none(), "it had ended, and there was no room");
-        assert!(sessions.keep(&key(over - 1), role("b"), None).is_err(), "another session of the same role");
+        assert!(sessions.keep(&key(over - 1), role("b"), PLAIN).is_err(), "another session of the same role");
         let bob = Principal::User { access_key: "AKIABOB".to_owned() };
-        let refused = sessions.keep(&key(over - 1), bob, None).unwrap_err();
+        let refused = sessions.keep(&key(over - 1), bob, PLAIN).unwrap_err();
         assert_eq!(refused.to_string(), "there are 2 temporary keys");
         drop(sessions);
         let again = Sessions::open(home.path()).unwrap();

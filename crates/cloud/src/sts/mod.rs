@@ -1,6 +1,7 @@
 //! STS: who calls, temporary keys of users and roles, and why a call was denied.
 
 mod assume;
+mod attributes;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::iam::Sealer;
 use crate::service::{Access, Answer, ApiError, Call, Service};
-use crate::sessions::{KeepError, Principal, TemporaryKey};
+use crate::sessions::{KeepError, Principal, SessionAttributes, TemporaryKey};
 use crate::users::KeyRing;
 
 /// How long a key of GetSessionToken lasts unless a call says so, seconds.
@@ -59,7 +60,7 @@ impl Sts {
         let of = call.caller.access_key.clone().map(|access_key| Principal::User { access_key });
         let asked = number(call, "DurationSeconds").unwrap_or(SESSION_TOKEN_S);
         let duration_s = if of.is_none() { asked.min(OWNERS_S) } else { asked };
-        let key = self.issue(call, duration_s, of, None)?;
+        let key = self.issue(call, duration_s, of, SessionAttributes::default())?;
         let mut output = members([("Credentials", credentials(&key))]);
         output.insert("SessionTokenSize".to_owned(), key.token.len().into());
         Ok(output)
@@ -71,13 +72,13 @@ impl Sts {
         call: &Call<'_>,
         duration_s: u64,
         of: Option<Principal>,
-        policy: Option<&str>,
+        given: SessionAttributes<'_>,
     ) -> Result<TemporaryKey, ApiError> {
         let chars = number(call, "MinimumSessionTokenSize").and_then(|chars| usize::try_from(chars).ok());
         let key = TemporaryKey::new(call.now_ms, duration_s, chars.unwrap_or_default(), &self.random);
         let key = key.ok_or_else(|| internal(&"the system has no random bytes"))?;
         let Some(of) = of else { return Ok(key) };
-        match self.keys.sessions().keep(&key, of, policy) {
+        match self.keys.sessions().keep(&key, of, given) {
             Ok(()) => Ok(key),
             Err(KeepError::TooMany(_)) => Err(ApiError::client("Throttling", "Rate exceeded")),
             Err(KeepError::Records(error)) => Err(internal(&error)),
@@ -130,6 +131,21 @@ fn with_session_credentials(call: &Call<'_>) -> ApiError {
 
 fn denied(message: impl Into<String>) -> ApiError {
     ApiError { status: 403, ..ApiError::client("AccessDenied", message) }
+}
+
+/// Checks the letters of a parameter, which the embedded model has no patterns for.
+fn check_form(member: &str, value: &str, pattern: &str, marks: &str) -> Result<(), ApiError> {
+    if value.chars().all(|c| c.is_ascii_alphanumeric() || marks.contains(c)) {
+        return Ok(());
+    }
+    Err(invalid(format!(
+        "1 validation error detected: Value '{value}' at '{member}' failed to satisfy constraint: Member must satisfy regular \
+         expression pattern: {pattern}"
+    )))
+}
+
+fn invalid(message: impl Into<String>) -> ApiError {
+    ApiError::client("ValidationError", message)
 }
 
 fn internal(error: &dyn std::fmt::Display) -> ApiError {

@@ -398,6 +398,11 @@ fn rules_of_the_recycle_bin_are_paths_as_blocks_of_snapshots_are() {
     };
     let update = decode(Request::patch("/rules/abcdefghijk"), r#"{"Description":"d"}"#);
     assert_eq!(update, ("UpdateRule".to_owned(), json!({"Identifier": "abcdefghijk", "Description": "d"})));
+    let delay = r#"{"LockConfiguration":{"UnlockDelay":{"UnlockDelayValue":7,"UnlockDelayUnit":"DAYS"}}}"#;
+    let lock = decode(Request::patch("/rules/abcdefghijk/lock"), delay);
+    assert_eq!((lock.0.as_str(), &lock.1["Identifier"]), ("LockRule", &json!("abcdefghijk")));
+    let unlock = decode(Request::patch("/rules/abcdefghijk/unlock"), "");
+    assert_eq!(unlock, ("UnlockRule".to_owned(), json!({"Identifier": "abcdefghijk"})));
     let list = decode(Request::post("/list-rules"), r#"{"ResourceType":"EBS_VOLUME"}"#);
     assert_eq!(list, ("ListRules".to_owned(), json!({"ResourceType": "EBS_VOLUME"})));
     let arn = "arn%3Aaws%3Arbin%3Aus-east-1%3A1%3Arule%2Fabcdefghijk";

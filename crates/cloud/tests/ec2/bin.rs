@@ -219,3 +219,74 @@ fn rules_are_made_changed_listed_tagged_and_deleted() {
         assert_eq!(code(ACCOUNT, "CreateRule", wrong.clone()), "ValidationException", "{wrong}");
     }
 }
+
+#[test]
+fn a_locked_rule_stays_as_it_is_until_its_unlock_delay_has_ended() {
+    let rig = Rig::new();
+    let lock = |days: u64| json!({"UnlockDelay": {"UnlockDelayValue": days, "UnlockDelayUnit": "DAYS"}});
+    let id = rig.keep("EBS_SNAPSHOT", 30, json!({}));
+    let of_rule = |more: Value| {
+        let mut input = json!({"Identifier": id});
+        input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        input
+    };
+    let lock_for = |days: u64| of_rule(json!({"LockConfiguration": lock(days)}));
+    let code = |rig: &Rig, action: &str, input: &Value| {
+        let refused = rig.try_rule_as(ACCOUNT, action, input).unwrap_err();
+        (refused.code.into_owned(), refused.members["Reason"].clone(), refused.status)
+    };
+    let conflict = ("ConflictException".to_owned(), json!("INVALID_RULE_STATE"), 409);
+    let change = of_rule(json!({"Description": "changed"}));
+    let of_state = |rig: &Rig, state: &str| {
+        let asked = json!({"ResourceType": "EBS_SNAPSHOT", "LockState": state});
+        column(&rig.rule("ListRules", asked)["Rules"], "Identifier")
+    };
+    assert!(rig.rule("GetRule", of_rule(json!({}))).get("LockState").is_none(), "it was never locked");
+    assert_eq!(code(&rig, "UnlockRule", &of_rule(json!({}))), conflict);
+    let locked = rig.rule("LockRule", lock_for(7));
+    assert_eq!((&locked["LockState"], &locked["LockConfiguration"]), (&json!("locked"), &lock(7)));
+    let rig = rig.reopened();
+    for (action, input) in
+        [("UpdateRule", &change), ("DeleteRule", &of_rule(json!({}))), ("LockRule", &lock_for(7))]
+    {
+        assert_eq!(code(&rig, action, input), conflict, "{action}");
+    }
+    assert_eq!((of_state(&rig, "locked"), of_state(&rig, "unlocked")), (vec![id.clone()], Vec::new()));
+
+    let unlocked = rig.rule("UnlockRule", of_rule(json!({})));
+    assert_eq!(unlocked["LockState"], "pending_unlock");
+    assert_eq!(unlocked["LockEndTime"], json!((rig.now() + 7 * DAY) / 1_000));
+    rig.pass(7 * DAY - 1);
+    for (action, input) in [
+        ("UpdateRule", &change),
+        ("DeleteRule", &of_rule(json!({}))),
+        ("UnlockRule", &of_rule(json!({}))),
+        ("LockRule", &lock_for(8)),
+    ] {
+        assert_eq!(code(&rig, action, input), conflict, "{action}");
+    }
+    // To lock it again begins the delay anew.
+    assert_eq!(rig.rule("LockRule", lock_for(7))["LockState"], "locked");
+    rig.pass(1);
+    assert_eq!(code(&rig, "UpdateRule", &change), conflict);
+    rig.rule("UnlockRule", of_rule(json!({})));
+    rig.pass(7 * DAY);
+    let rig = rig.reopened();
+    let shown = rig.rule("GetRule", of_rule(json!({})));
+    assert_eq!((&shown["LockState"], shown.get("LockConfiguration")), (&json!("unlocked"), None));
+    assert_eq!(of_state(&rig, "unlocked"), [id.as_str()]);
+    assert_eq!(rig.rule("UpdateRule", change)["Description"], "changed");
+    assert_eq!(rig.rule("LockRule", lock_for(30))["LockConfiguration"], lock(30), "another delay");
+
+    let made = rig.keep("EBS_VOLUME", 7, json!({"LockConfiguration": lock(8)}));
+    let made = rig.rule("GetRule", json!({"Identifier": made}));
+    assert_eq!((&made["LockState"], &made["LockConfiguration"]), (&json!("locked"), &lock(8)));
+    // Rules that choose by tags cannot be locked.
+    let by_tag = rig.keep("EBS_SNAPSHOT", 1, json!({"ResourceTags": [{"ResourceTagKey": "a"}]}));
+    let mut input = json!({"Identifier": by_tag, "LockConfiguration": lock(7)});
+    assert_eq!(code(&rig, "LockRule", &input).0, "ValidationException");
+    input = json!({"ResourceType": "EBS_SNAPSHOT", "LockConfiguration": lock(7),
+        "RetentionPeriod": {"RetentionPeriodValue": 1, "RetentionPeriodUnit": "DAYS"},
+        "ExcludeResourceTags": [{"ResourceTagKey": "a"}]});
+    assert_eq!(code(&rig, "CreateRule", &input).0, "ValidationException");
+}

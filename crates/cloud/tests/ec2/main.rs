@@ -25,6 +25,7 @@ mod places;
 mod requests;
 #[path = "../support/rows.rs"]
 mod rows;
+mod session_tags;
 mod sessions;
 mod snapshots;
 mod steps;

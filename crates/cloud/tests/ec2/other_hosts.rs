@@ -103,6 +103,26 @@ fn the_tag_of_an_instance_with_volumes_stays_as_it_is() {
 }
 
 #[test]
+fn an_export_that_fails_on_this_host_is_an_error_of_the_service_and_leaves_the_volume_available() {
+    let rig = Rig::with(|mut options| {
+        let AttachAs::NbdSocket(dir) = options.attach_as else { unreachable!("as the rig has it") };
+        std::fs::create_dir_all(&dir).unwrap();
+        // A file where the directory of the sockets should be.
+        let blocked = dir.join("blocked");
+        std::fs::write(&blocked, "").unwrap();
+        (options.attach_as, options.nbd_sockets) = (AttachAs::BlockDevice, Some(blocked));
+        options.instant()
+    });
+    let instance = text(&launch(&rig, "nbd", &json!({}))["InstanceId"]);
+    let volume = rig.volume();
+    let input = json!({"VolumeId": volume, "InstanceId": instance, "Device": "/dev/sdf"});
+    let refused = rig.refused("AttachVolume", input);
+    assert_eq!((refused.code.as_ref(), refused.status), ("InternalError", 500), "{refused}");
+    assert!(refused.message.contains("blocked/vol-"), "{refused}");
+    assert_eq!(rig.state(&volume), "available");
+}
+
+#[test]
 fn a_tag_that_says_nothing_or_opens_a_port_to_others_is_refused() {
     let rig = rig();
     let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

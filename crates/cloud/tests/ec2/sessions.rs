@@ -31,37 +31,40 @@ impl Clock for Moving {
 
 /// A key with the token of a session, if it has one.
 #[derive(Debug, Clone)]
-struct Key {
-    id: String,
-    secret: String,
-    token: Option<String>,
+pub(super) struct Key {
+    pub(super) id: String,
+    pub(super) secret: String,
+    pub(super) token: Option<String>,
 }
 
 /// An endpoint of a home with users and roles: EC2, KMS and STS, without a socket.
-struct Endpoint {
+pub(super) struct Endpoint {
     pipeline: Pipeline,
     clock: Arc<Moving>,
-    users: UserStore,
+    pub(super) users: UserStore,
     sts: Arc<Sts>,
     rig: Rig,
-    anna: Key,
+    pub(super) anna: Key,
     bert: Key,
 }
 
 const EC2: Protocol = Protocol::Ec2Query;
 
-fn role_arn(name: &str) -> String {
+pub(super) fn role_arn(name: &str) -> String {
     format!("arn:aws:iam::{ACCOUNT}:role/{name}")
 }
 
-fn policy(effect: &str, actions: &[&str]) -> String {
+pub(super) fn policy(effect: &str, actions: &[&str]) -> String {
     let statement = json!({"Effect": effect, "Action": actions, "Resource": "*"});
     json!({"Version": "2012-10-17", "Statement": statement}).to_string()
 }
 
 fn trust(principal: &str, condition: &Value) -> String {
-    let mut statement =
-        json!({"Effect": "Allow", "Principal": {"AWS": principal}, "Action": "sts:AssumeRole"});
+    trust_for(&["sts:AssumeRole"], principal, condition)
+}
+
+pub(super) fn trust_for(actions: &[&str], principal: &str, condition: &Value) -> String {
+    let mut statement = json!({"Effect": "Allow", "Principal": {"AWS": principal}, "Action": actions});
     if !condition.is_null() {
         statement["Condition"] = condition.clone();
     }
@@ -69,7 +72,7 @@ fn trust(principal: &str, condition: &Value) -> String {
 }
 
 impl Endpoint {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let rig = Rig::new();
         let users = UserStore::new(&rig.dir.path().join("aws"));
         let random = SystemRandom::new();
@@ -95,13 +98,25 @@ impl Endpoint {
             let new = NewRole { name, trust: &trust, policy: Some(&policy), max_session_s };
             users.create_role(new, START_MS, &random).unwrap();
         }
+        let all = ["sts:AssumeRole", "sts:TagSession", "sts:SetSourceIdentity"];
+        for (name, principal, sts_actions) in [
+            ("team", &root, "sts:*"),
+            ("next", &role_arn("team"), "sts:*"),
+            ("quiet", &root, "sts:Get*"),
+            ("last", &role_arn("quiet"), "sts:*"),
+        ] {
+            let trust = trust_for(&all, principal, &none);
+            let policy = policy("Allow", &["ec2:*", sts_actions]);
+            let new = NewRole { name, trust: &trust, policy: Some(&policy), max_session_s: 3_600 };
+            users.create_role(new, START_MS, &random).unwrap();
+        }
         let clock = Arc::new(Moving(AtomicU64::new(START_MS)));
         let (pipeline, sts) = serve(&rig, &users, &clock);
         Self { pipeline, clock, users, sts, rig, anna, bert }
     }
 
     /// The same home, served by another process: nothing was told to the one before.
-    fn served_again(self) -> Self {
+    pub(super) fn served_again(self) -> Self {
         let (pipeline, sts) = serve(&self.rig, &self.users, &self.clock);
         Self { pipeline, sts, ..self }
     }
@@ -127,7 +142,7 @@ impl Endpoint {
         self.pipeline.answer(&parts, &body, None)
     }
 
-    fn sts(&self, key: &Key, action: &str, input: &Value) -> Result<String, Refusal> {
+    pub(super) fn sts(&self, key: &Key, action: &str, input: &Value) -> Result<String, Refusal> {
         let response = self.call(key, &Shapes::of("sts"), Protocol::Query, action, input);
         match refusal(Protocol::Query, &response) {
             Some(refusal) => Err(refusal),
@@ -135,7 +150,7 @@ impl Endpoint {
         }
     }
 
-    fn ec2(&self, key: &Key, action: &str, input: &Value) -> Result<String, Refusal> {
+    pub(super) fn ec2(&self, key: &Key, action: &str, input: &Value) -> Result<String, Refusal> {
         let response = self.call(key, &Shapes::of("ec2"), EC2, action, input);
         match refusal(EC2, &response) {
             Some(refusal) => Err(refusal),
@@ -144,19 +159,19 @@ impl Endpoint {
     }
 
     #[track_caller]
-    fn session_token(&self, key: &Key, input: &Value) -> Key {
+    pub(super) fn session_token(&self, key: &Key, input: &Value) -> Key {
         key_of(&self.sts(key, "GetSessionToken", input).unwrap())
     }
 
     #[track_caller]
-    fn assume(&self, key: &Key, role: &str, more: &Value) -> Key {
+    pub(super) fn assume(&self, key: &Key, role: &str, more: &Value) -> Key {
         let mut input = json!({"RoleArn": role_arn(role), "RoleSessionName": "nightly"});
         input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         key_of(&self.sts(key, "AssumeRole", &input).unwrap())
     }
 
     #[track_caller]
-    fn arn(&self, key: &Key) -> String {
+    pub(super) fn arn(&self, key: &Key) -> String {
         element(&self.sts(key, "GetCallerIdentity", &json!({})).unwrap(), "Arn")
     }
 }
@@ -180,13 +195,13 @@ fn key_of(answer: &str) -> Key {
     Key { id, secret, token: Some(element(answer, "SessionToken")) }
 }
 
-fn code(result: Result<String, Refusal>) -> String {
+pub(super) fn code(result: Result<String, Refusal>) -> String {
     result.map_or_else(|refusal| refusal.code, |answer| panic!("{answer}"))
 }
 
 const NEW_VOLUME: &str = r#"{"AvailabilityZone": "us-east-1a", "Size": 1}"#;
 
-fn new_volume() -> Value {
+pub(super) fn new_volume() -> Value {
     serde_json::from_str(NEW_VOLUME).unwrap()
 }
 
@@ -347,6 +362,8 @@ fn db(endpoint: &Endpoint) -> std::path::PathBuf {
 fn answers_fit_the_model_of_aws_also_without_authorization() {
     let endpoint = Endpoint::new();
     let role = json!({"RoleArn": role_arn("storage"), "RoleSessionName": "nightly", "Policy": policy("Allow", &["ec2:*"])});
+    let tagged = json!({"RoleArn": role_arn("team"), "RoleSessionName": "nightly", "SourceIdentity": "anna",
+        "Tags": [{"Key": "project", "Value": "a"}], "TransitiveTagKeys": ["project"]});
     let missing = json!({"RoleArn": "arn:aws:iam::123456789012:role/any", "RoleSessionName": "nightly"});
     for access_key in [Some(endpoint.anna.id.clone()), None] {
         let caller = Caller {
@@ -357,6 +374,7 @@ fn answers_fit_the_model_of_aws_also_without_authorization() {
         };
         for (action, input) in [
             ("AssumeRole", &role),
+            ("AssumeRole", &tagged),
             ("AssumeRole", &missing),
             ("GetSessionToken", &json!({})),
             ("GetCallerIdentity", &json!({})),
@@ -399,13 +417,22 @@ fn answers_fit_the_model_of_aws_also_without_authorization() {
 fn every_row_of_the_errors_of_sts_is_answered_as_it_says() {
     let table: ErrorTable = toml::from_str(include_str!("../../data/sts-errors.toml")).unwrap();
     let endpoint = Endpoint::new();
+    let tagged = json!({"Tags": [{"Key": "Project", "Value": "a"}], "TransitiveTagKeys": ["project"],
+        "SourceIdentity": "anna"});
     let keys = BTreeMap::from([
         ("user", endpoint.anna.clone()),
         ("limited", endpoint.bert.clone()),
         ("of-user", endpoint.session_token(&endpoint.anna, &json!({}))),
         ("of-role", endpoint.assume(&endpoint.anna, "first", &json!({}))),
+        ("of-tagged", endpoint.assume(&endpoint.anna, "team", &tagged)),
+        ("of-quiet", endpoint.assume(&endpoint.anna, "quiet", &json!({"SourceIdentity": "anna"}))),
     ]);
-    let words = BTreeMap::from([("account", ACCOUNT.to_owned()), ("long", " ".repeat(2_049))]);
+    let words = BTreeMap::from([
+        ("account", ACCOUNT.to_owned()),
+        ("long", " ".repeat(2_049)),
+        ("key", "k".repeat(129)),
+        ("value", "v".repeat(256)),
+    ]);
     let shapes = Shapes::of("sts");
     let mut wrong = Mismatches::default();
     let mut missing = endpoint.sts.actions().to_vec();
