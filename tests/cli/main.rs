@@ -8,6 +8,7 @@ mod bad_input;
 mod candidate;
 mod crash;
 mod doctor;
+mod doctor_proof;
 mod documents;
 mod faults;
 mod findings;

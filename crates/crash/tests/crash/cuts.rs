@@ -90,8 +90,6 @@ cuts = 8
 
 [arms.durable.settings]
 flush_log_at_trx_commit = 1
-[arms.durable.volumes]
-\"redo+binlog\" = \"gp3:size=1GiB,twp=on\"
 
 [arms.careless.settings]
 flush_log_at_trx_commit = 0
