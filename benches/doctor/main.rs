@@ -2,7 +2,8 @@
 //! MySQLTuner and pt-variable-advisor say of the same servers.
 //!
 //! Each situation is a server of its own, started on a fresh data directory. `--only WORD,WORD` takes the situations whose names
-//! have one of the words. Takes root: data directories lie on file systems of their own. A tiny run does the first situation alone.
+//! have one of the words, `--cost` none: it measures what a look costs alone. Takes root: data directories lie on file systems
+//! of their own. A tiny run does the first situation alone.
 #![allow(clippy::unwrap_used)] // a bench fails by a panic
 
 #[path = "../support/tiny.rs"]
@@ -40,6 +41,9 @@ fn main() -> ExitCode {
         PROGRAMS.iter().filter_map(|(name, detect)| Program::find(name, detect, dir.path())).collect();
     if programs.is_empty() {
         return ExitCode::from(3);
+    }
+    if words.iter().any(|word| word == "--cost") {
+        return ExitCode::from(u8::from(!cost::measure(&programs, dir.path())));
     }
     let wanted = |situation: &Situation| {
         only.is_none_or(|words| words.split(',').any(|word| situation.name.contains(word)))

@@ -128,9 +128,10 @@ fn tables(
     version: Version,
 ) -> Result<Result<Tables, Refused>, StatusError> {
     let old = maker == Maker::MariaDb || version < Version::new(8, 0, 0);
-    // MySQL 8 opens every table for INNODB_TABLES; the brief list is of its dictionary alone.
+    // Each table has one clustered index, whose type is odd, and MariaDB lists indexes in a quarter of the time that tables
+    // take. MySQL 8 opens every table for INNODB_TABLES; the brief list is of its dictionary alone.
     let (all, files) = if old {
-        ("INNODB_SYS_TABLES", "INNODB_SYS_TABLESPACES")
+        ("INNODB_SYS_INDEXES WHERE TYPE & 1", "INNODB_SYS_TABLESPACES")
     } else {
         ("INNODB_TABLESPACES_BRIEF", "INNODB_TABLESPACES")
     };
