@@ -127,6 +127,9 @@ impl Checker<'_> {
             Err(error) => cut.verdicts.push(not_looked("the pages before recovery", &error)),
         }
         cut.took.pages = looking.elapsed().as_secs_f64();
+        if let Err(error) = recovery::own_binlog_index(&mounted.layout()) {
+            cut.verdicts.push(not_looked("the index of the binary log", &error));
+        }
         mounted.limit(self.context)?;
         let before = mounted.io();
         let starting = Instant::now();

@@ -90,6 +90,8 @@ cuts = 8
 
 [arms.durable.settings]
 flush_log_at_trx_commit = 1
+[arms.durable.volumes]
+binlog = \"gp3:size=1GiB,twp=on\"
 
 [arms.careless.settings]
 flush_log_at_trx_commit = 0

@@ -77,11 +77,6 @@ pub enum ArmError {
     /// A backup in an experiment that cuts the power.
     #[error("[backup] is for 'ebbtide run': take it out, or the section [crash]")]
     CutBackup,
-    /// A volume for both logs in an experiment that cuts the power.
-    #[error(
-        "\"redo+binlog\" is for 'ebbtide run': the crash lab does not cut a volume that both logs share; leave it out"
-    )]
-    CutLogs,
     /// A volume for relay logs of a server that follows nobody.
     #[error(
         "it has a volume for relay logs, and only replicas write these: set it in [topology.replica.volumes]"

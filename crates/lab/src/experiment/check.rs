@@ -110,9 +110,6 @@ fn check_arm(
     if arm.crash.is_some() && (arm.server.is_some() || !arm.topology.is_single()) {
         return Err(ArmError::CutTopology);
     }
-    if arm.crash.is_some() && arm.volumes.contains_key(&Role::Logs) {
-        return Err(ArmError::CutLogs);
-    }
     let own = check_server(experiment, arm, catalog, of_arm.own(arm))?;
     if arm.volumes.contains_key(&Role::Relay) {
         return Err(ArmError::RelayOfSource);

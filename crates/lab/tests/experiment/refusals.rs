@@ -433,17 +433,6 @@ fn a_volume_for_a_binary_log_that_is_off_is_refused() {
 }
 
 #[test]
-fn a_volume_for_both_logs_is_not_cut() {
-    assert_eq!(
-        check_refused(
-            "[settings]\nlog_bin = true\n[volumes]\n\"redo+binlog\" = \"gp3:size=10GiB\"\n[crash]\ncuts = 2\n"
-        ),
-        "arm 'base': \"redo+binlog\" is for 'ebbtide run': the crash lab does not cut a volume that both logs share; leave it \
-         out"
-    );
-}
-
-#[test]
 fn a_volume_for_both_logs_stands_alone_and_in_quotes() {
     let alone = |log: &str| {
         format!(

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use ebbtide_load::LoadError;
 use serde::{Deserialize, Serialize};
 
-pub use binlog::{BinlogCommits, TornTail, binlog_commits, binlog_tail};
+pub use binlog::{BinlogCommits, TornTail, binlog_commits, binlog_tail, own_binlog_index};
 pub use innochecksum::check_pages;
 pub use log::{LogEvidence, RecoveredPage};
 pub use scan::scan_pages;

@@ -1,6 +1,7 @@
 //! Reading the end of the binary log from its files: no server is needed, and little is read.
 
 use std::fs::File;
+use std::io::ErrorKind;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
@@ -18,6 +19,8 @@ const WINDOW: u64 = 256 * 1024;
 const CHAIN: usize = 4;
 /// The name that a server's binary log has here.
 const BASE: &str = "binlog.";
+/// The list of its files.
+const INDEX: &str = "binlog.index";
 
 /// Reads the last transaction of each of `clients` clients (from 0) from the files of the binary log, the
 /// newest first, and of each file its end first, until every client was seen.
@@ -48,6 +51,33 @@ pub fn binlog_tail(layout: &Layout, clients: u32) -> Result<BinlogCommits, Unver
         }
     }
     Ok(commits)
+}
+
+/// Has the index of a copied binary log name the copy's own files. A server whose binary log has a directory of its own writes
+/// whole paths into the index. One that recovers on a copy of it under another mount would read the first server's log, and by
+/// that decide which prepared transactions stay.
+///
+/// # Errors
+/// What the file system refuses.
+pub fn own_binlog_index(layout: &Layout) -> Result<(), Unverified> {
+    let Some(dir) = &layout.binlog else { return Ok(()) };
+    let index = dir.join(INDEX);
+    let text = match std::fs::read_to_string(&index) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        read => read.map_err(Unverified::at("read", &index))?,
+    };
+    let own = |line: &str| {
+        let name = Path::new(line).file_name().unwrap_or_default();
+        dir.join(name).display().to_string()
+    };
+    let owned: String = text
+        .split_inclusive('\n')
+        .map(|line| own(line.trim_end()) + &line[line.trim_end().len()..])
+        .collect();
+    if owned == text {
+        return Ok(());
+    }
+    std::fs::write(&index, owned).map_err(Unverified::at("write", &index))
 }
 
 fn all_seen(commits: &BinlogCommits, follower: &Follower, clients: u32) -> bool {
@@ -170,4 +200,27 @@ impl<'a> Log<'a> {
 
 fn to_u64(length: usize) -> u64 {
     u64::try_from(length).expect("no length has more than 64 bits")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copied_binary_log_names_its_own_files() {
+        let dir = tempfile::tempdir().unwrap();
+        let layout = Layout { binlog: Some(dir.path().to_owned()), ..Layout::single("/data") };
+        own_binlog_index(&layout).unwrap();
+        let index = dir.path().join("binlog.index");
+        assert!(!index.exists(), "a server without a binary log so far");
+        std::fs::write(&index, "/live/binlog/binlog.000001\n/live/binlog/binlog.000002\n/live/binl").unwrap();
+        let own = |name: &str| dir.path().join(name).display().to_string();
+        for _ in 0..2 {
+            own_binlog_index(&layout).unwrap();
+            let expected = format!("{}\n{}\n{}", own("binlog.000001"), own("binlog.000002"), own("binl"));
+            assert_eq!(std::fs::read_to_string(&index).unwrap(), expected);
+        }
+        // Names in the data directory are relative to it.
+        own_binlog_index(&Layout::single(dir.path())).unwrap();
+    }
 }

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-pub use files::binlog_tail;
+pub use files::{binlog_tail, own_binlog_index};
 pub use shown::binlog_commits;
 
 /// The table of marks.
