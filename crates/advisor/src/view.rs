@@ -7,7 +7,7 @@ use ebbtide_catalog::{Catalog, Resolved, Spec};
 use ebbtide_observe::metric::Servers;
 use ebbtide_observe::{
     Device, Files, Flavour, Host, METRICS, NotSeen, Observation, ServerDirectory, SharedLogs, Tables,
-    Variables, Version, VolumeFiles,
+    Variables, Version, VolumeFiles, switch,
 };
 
 use crate::cautions::cap;
@@ -467,7 +467,7 @@ fn is_same(one: &str, other: &str) -> bool {
 
 /// Whether a word of a server means that a switch is on.
 pub(crate) fn is_on(word: &str) -> bool {
-    ["ON", "1", "YES", "TRUE"].iter().any(|on| word.eq_ignore_ascii_case(on))
+    switch(word) == Some(true)
 }
 
 /// The answer where a question has no meaning.

@@ -168,18 +168,15 @@ impl FuseExport {
                 // Such as an ordinary user's mount, which only `fusermount3` may unmount.
                 Err(_) => session.umount_and_join(),
             };
-            return match ended {
-                Err(source) if self.is_mounted() => {
-                    Err(FuseError::Io { action: "unmount", dir: self.dir.clone(), source })
+            if let Err(source) = ended {
+                if self.is_mounted() {
+                    return Err(FuseError::Io { action: "unmount", dir: self.dir.clone(), source });
                 }
-                Err(error) => {
-                    // How a session ends matters no more once the mount is gone. On Linux 6.18 a thread that reads a request
-                    // while the connection ends gets ECONNABORTED, once in some thousand unmounts of a busy machine.
-                    tracing::debug!(dir = %self.dir.display(), %error, "the FUSE session of an unmounted volume ended");
-                    Ok(())
-                }
-                Ok(()) => Ok(()),
-            };
+                // How a session ends matters no more once the mount is gone. On Linux 6.18 a thread that reads a request
+                // while the connection ends gets ECONNABORTED, once in some thousand unmounts of a busy machine.
+                tracing::debug!(dir = %self.dir.display(), error = %source, "the FUSE session of an unmounted volume ended");
+            }
+            return Ok(());
         }
         // An earlier attempt ended the session and left the mount.
         if self.is_mounted() { unmount_leftover(&self.dir) } else { Ok(()) }

@@ -142,6 +142,16 @@ impl Facts {
     }
 }
 
+/// What a word means for a switch, as settings and servers write it: MariaDB prints `YES` in places. None for any other word.
+#[must_use]
+pub fn switch(word: &str) -> Option<bool> {
+    match word.to_ascii_lowercase().as_str() {
+        "on" | "1" | "true" | "yes" => Some(true),
+        "off" | "0" | "false" | "no" => Some(false),
+        _ => None,
+    }
+}
+
 fn flavour(variables: &Variables) -> Flavour {
     let texts = ["version", "version_comment"].map(|name| variables.get(name).unwrap_or_default());
     let is = |maker: &str| texts.iter().any(|text| text.contains(maker));

@@ -13,7 +13,7 @@ mod status;
 mod tables;
 mod volumes;
 
-pub use facts::{FACTS, Fact, Facts, Variables};
+pub use facts::{FACTS, Fact, Facts, Variables, switch};
 pub use host::{
     Device, DeviceIo, Exceeded, Files, Host, ServerDirectory, StartAlignment, SyncProbe, VolumePeaks,
 };

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::facts::switch;
 use crate::host::{Device, Files};
 use crate::observation::Observation;
 
@@ -128,7 +129,7 @@ impl Observation {
     #[must_use]
     pub fn is_without_binlog(&self) -> bool {
         let word = self.variables.as_ref().and_then(|all| all.get("log_bin"));
-        word.is_some_and(|word| ["off", "0", "false", "no"].contains(&word.to_ascii_lowercase().as_str()))
+        word.and_then(switch) == Some(false)
     }
 
     fn device(&self, files: Files) -> Option<&Device> {

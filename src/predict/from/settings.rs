@@ -1,6 +1,6 @@
 //! The server's table of a profile, from the server's variables.
 
-use ebbtide_observe::{Facts, Flavour, Variables, Version};
+use ebbtide_observe::{Facts, Flavour, Variables, Version, switch};
 use ebbtide_twin::profile::{DoublewriteMode, DoublewriteTable, ServerTable};
 use ebbtide_volume::format_size;
 
@@ -42,7 +42,7 @@ pub(super) fn server(
             .number("innodb_flush_log_at_trx_commit")
             // MariaDB's 3 syncs at commit, too.
             .map(|value: u8| if value == 3 { 1 } else { value }),
-        log_bin: variables.get("log_bin").map(|value| !is_off(value)),
+        log_bin: variables.get("log_bin").map(|value| switch(value) != Some(false)),
         sync_binlog: known.number("sync_binlog"),
         binlog_group_commit_sync_delay: known.number("binlog_group_commit_sync_delay").or_else(|| {
             let waits = known.number::<u64>("binlog_commit_wait_count").is_some_and(|count| count > 0);
@@ -79,12 +79,8 @@ impl Known<'_> {
     }
 
     fn switch(&self, name: &str) -> Option<bool> {
-        self.variables.get(name).map(|value| !is_off(value))
+        self.variables.get(name).map(|value| switch(value) != Some(false))
     }
-}
-
-fn is_off(value: &str) -> bool {
-    matches!(value.to_ascii_lowercase().as_str(), "off" | "0" | "false" | "no")
 }
 
 /// The model's name of the server; none where no version is known, and where the model has no such server.
@@ -120,7 +116,7 @@ fn doublewrite(facts: &Facts, notes: &mut Vec<String>) -> Option<DoublewriteTabl
     if value.eq_ignore_ascii_case("fast") {
         return Some(DoublewriteTable::Mode(DoublewriteMode::Fast));
     }
-    Some(DoublewriteTable::Switch(!is_off(value)))
+    Some(DoublewriteTable::Switch(switch(value) != Some(false)))
 }
 
 fn flush_method(facts: &Facts, variables: &Variables, notes: &mut Vec<String>) -> Option<String> {

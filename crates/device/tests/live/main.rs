@@ -156,6 +156,26 @@ fn what_a_killed_process_leaves_is_found_and_cleared() {
 }
 
 #[test]
+fn a_mount_that_stayed_goes_at_the_next_attempt() {
+    needs!();
+    let dir = tempfile::tempdir().unwrap();
+    let store = VolumeStore::open(&dir.path().join("store"), StoreOptions::default()).unwrap();
+    store.create_volume(NAME, 16 * MIB, Value::Null).unwrap();
+    let volume = start(&store, NAME, ideal(16 * MIB));
+    let mount = dir.path().join("m");
+    std::fs::create_dir(&mount).unwrap();
+    let is_mounted = || fuse::mounts().unwrap().iter().any(|m| m.dir == mount);
+    let mut ended = FuseExport::mount(Arc::clone(&volume), &mount).unwrap();
+    ended.unmount().unwrap();
+    assert!(!is_mounted());
+    // Its session has ended, and there is a mount again.
+    let _stayed = FuseExport::mount(volume, &mount).unwrap();
+    ended.unmount().unwrap();
+    assert!(!is_mounted());
+    ended.unmount().unwrap();
+}
+
+#[test]
 fn a_memory_limit_that_would_hang_the_guest_is_refused() {
     needs!();
     const VICTIM: &str = "EBBTIDE_TEST_LIMITED";

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use ebbtide_catalog::{Catalog, InstanceType, Resolved, Spec};
 use ebbtide_mysql::{Binary, SettingError, Settings};
+use ebbtide_observe::switch;
 use ebbtide_volume::{MIB, parse_size};
 
 use super::arm_error::{ArmError, chain, with_hint};
@@ -216,8 +217,7 @@ fn check_server(
 
 /// Whether its server writes a binary log.
 fn logs(arm: &Arm) -> bool {
-    let off = |value: &str| ["off", "0", "false", "no"].contains(&value.to_ascii_lowercase().as_str());
-    arm.settings.get("log_bin").is_some_and(|value| !off(value))
+    arm.settings.get("log_bin").is_some_and(|value| switch(value) != Some(false))
 }
 
 fn check_roles(arm: &Arm) -> Result<(), ArmError> {

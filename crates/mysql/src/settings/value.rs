@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use ebbtide_observe::switch;
 use serde::Deserialize;
 
 /// What a setting takes.
@@ -186,15 +187,6 @@ fn show_duration(number: u64, own: Unit) -> String {
     let fits = |unit: &Unit| micros >= unit.micros() && micros.is_multiple_of(unit.micros());
     let unit = Unit::ALL.into_iter().find(fits).unwrap_or(own);
     format!("{}{}", micros / unit.micros(), unit.suffix())
-}
-
-/// Also what servers answer: MariaDB prints `YES` in places.
-pub(crate) fn switch(text: &str) -> Option<bool> {
-    match text.to_ascii_lowercase().as_str() {
-        "on" | "1" | "true" | "yes" => Some(true),
-        "off" | "0" | "false" | "no" => Some(false),
-        _ => None,
-    }
 }
 
 #[cfg(test)]

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use ebbtide_load::Session;
+use ebbtide_observe::switch;
 
 use super::render::{RenderedSetting, render};
 use super::table::table;
-use super::value::{bytes, switch};
+use super::value::bytes;
 use super::{RAW, Settings};
 use crate::Binary;
 use crate::error::SettingError;
