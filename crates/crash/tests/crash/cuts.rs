@@ -95,6 +95,9 @@ flush_log_at_trx_commit = 1
 flush_log_at_trx_commit = 1
 [arms.binlog-apart.volumes]
 binlog = \"gp3:size=1GiB,twp=on\"
+# Without ddl, which MariaDB does not survive here: docs/findings/unsynced-rename.md.
+[arms.binlog-apart.crash]
+moments = [\"random\", \"checkpoint\", \"doublewrite\", \"page\", \"redo\", \"binlog-rotation\", \"extension\"]
 
 [arms.careless.settings]
 flush_log_at_trx_commit = 0
@@ -113,11 +116,9 @@ flush_log_at_trx_commit = 0
         assert!(cut.verdicts.is_empty(), "{cut:?}");
         assert!(cut.recovery.is_some(), "{cut:?}");
     }
-    // By the binary log of the server that goes on, a copy would be called damaged in most cuts. MariaDB itself may fail one, whose
-    // table was being altered.
+    // By the binary log of the server that goes on, a copy would be called damaged in most cuts.
     let apart = of(&run, "binlog-apart");
-    let sound = apart.iter().filter(|cut| cut.verdicts.is_empty()).count();
-    assert!(apart.len() == 8 && sound >= 6, "{apart:?}");
+    assert!(apart.len() == 8 && apart.iter().all(|cut| cut.verdicts.is_empty()), "{apart:?}");
     let careless = of(&run, "careless");
     let lost: Vec<_> = careless.iter().filter_map(|cut| cut.loss.as_ref()).collect();
     assert!(!lost.is_empty(), "{careless:?}");
