@@ -20,7 +20,7 @@ pub struct Shipped {
 }
 
 /// The files, in the order in which they are listed.
-const FILES: [(&str, &str); 20] = [
+const FILES: [(&str, &str); 21] = [
     ("tuned-vs-default", include_str!("../../experiments/tuned-vs-default.toml")),
     ("volume-types", include_str!("../../experiments/volume-types.toml")),
     ("gp2-burst", include_str!("../../experiments/gp2-burst.toml")),
@@ -30,6 +30,7 @@ const FILES: [(&str, &str); 20] = [
     ("ssd-tiers", include_str!("../../experiments/ssd-tiers.toml")),
     ("ssd-configs", include_str!("../../experiments/ssd-configs.toml")),
     ("binlog", include_str!("../../experiments/binlog.toml")),
+    ("binlog-locks", include_str!("../../experiments/binlog-locks.toml")),
     ("aurora-binlog", include_str!("../../experiments/aurora-binlog.toml")),
     ("replicas", include_str!("../../experiments/replicas.toml")),
     ("backup-load", include_str!("../../experiments/backup-load.toml")),

@@ -16,7 +16,7 @@ fn both_forms(name: &str) -> [Experiment; 2] {
 
 #[test]
 fn every_shipped_experiment_runs_on_every_server_in_both_forms() {
-    assert_eq!(shipped().len(), 20);
+    assert_eq!(shipped().len(), 21);
     for known in shipped() {
         assert!(!known.title.is_empty() && !known.question.is_empty(), "{}", known.name);
         for mut experiment in both_forms(known.name) {
@@ -285,7 +285,7 @@ fn an_unknown_name_lists_the_experiments_and_names_the_nearest() {
     assert_eq!(
         error.to_string(),
         "there is no experiment 'tuned-vs-defualt' (did you mean 'tuned-vs-default'?); the experiments are \
-         tuned-vs-default, volume-types, gp2-burst, flush-settings, instance-cap, optimized-writes-gain, ssd-tiers, ssd-configs, binlog, aurora-binlog, replicas, backup-load, same-twice, durability-matrix, tpcc-crash, binlog-recovery, optimized-writes, file-systems, ssd-cache, migration; a file of your own \
+         tuned-vs-default, volume-types, gp2-burst, flush-settings, instance-cap, optimized-writes-gain, ssd-tiers, ssd-configs, binlog, binlog-locks, aurora-binlog, replicas, backup-load, same-twice, durability-matrix, tpcc-crash, binlog-recovery, optimized-writes, file-systems, ssd-cache, migration; a file of your own \
          needs a '/' or ends in .toml"
     );
 }
