@@ -240,7 +240,11 @@ pub(crate) struct RunArgs {
 
 impl RunArgs {
     pub(super) fn options(&self, workload: Workload) -> Result<RunOptions> {
-        belongs(self.tpcc.is_given(), "--warehouses, --table-sets, --wait-mode and --trx-level", OF_TPCC)?;
+        belongs(
+            self.tpcc.is_given(),
+            "--warehouses, --table-sets, --wait-mode, --trx-level and --statements",
+            OF_TPCC,
+        )?;
         let mut options = RunOptions {
             schema: self.schema.schema(),
             mix: self.mix.mix(),
@@ -263,6 +267,7 @@ impl RunArgs {
             table_sets: self.tpcc.table_sets.map_or(Ok(0), table_sets)?,
             isolation: self.tpcc.isolation(),
             wait: self.tpcc.wait(),
+            statements: self.tpcc.statements(),
             clients: self.clients()?,
             ledger: self.ledger(),
         };

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use ebbtide_load::tpcc::{Isolation, MAX_TABLE_SETS, WaitMode};
+use ebbtide_load::tpcc::{Isolation, MAX_TABLE_SETS, Statements, WaitMode};
 
 use super::switch::parse_switch;
 use crate::exit::Refusal;
@@ -40,12 +40,22 @@ pub(super) struct TransactionsArgs {
     /// tpcc: isolation level: READ COMMITTED, REPEATABLE READ or SERIALIZABLE [default: rr]
     #[arg(long, alias = "trx_level", value_enum, ignore_case = true, value_name = "LEVEL")]
     pub(super) trx_level: Option<Level>,
+    /// tpcc: statements: one for each row, as tpcc-mysql sends them, or one for all lines of an order and all orders of a
+    /// Delivery, as go-tpc does [default: single]
+    #[arg(long, value_enum, value_name = "HOW")]
+    pub(super) statements: Option<StatementsWord>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum WaitWord {
     None,
     Spec,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum StatementsWord {
+    Single,
+    Batched,
 }
 
 /// sysbench-tpcc's words, and those of SQL.
@@ -71,12 +81,20 @@ impl TransactionsArgs {
             || self.table_sets.is_some()
             || self.wait_mode.is_some()
             || self.trx_level.is_some()
+            || self.statements.is_some()
     }
 
     pub(super) fn wait(&self) -> WaitMode {
         match self.wait_mode {
             Some(WaitWord::Spec) => WaitMode::Spec,
             Some(WaitWord::None) | None => WaitMode::None,
+        }
+    }
+
+    pub(super) fn statements(&self) -> Statements {
+        match self.statements {
+            Some(StatementsWord::Batched) => Statements::Batched,
+            Some(StatementsWord::Single) | None => Statements::Single,
         }
     }
 

@@ -44,6 +44,7 @@ const KINDS: [Kind; 5] = [
             "simulate --volume gp9:size=1GiB --job rw=randread,runtime=1s",
             "load run oltp_nothing",
             "load run tpcc --trx-level=ru",
+            "load run tpcc --statements=few",
             "load check oltp_read_write",
         ],
     ),

@@ -54,6 +54,8 @@ fn tpcc_is_loaded_run_checked_and_dropped_and_a_broken_row_ends_the_check_with_1
     ] {
         assert!(ran.stdout.contains(part), "{part}:\n{}", ran.stdout);
     }
+    let batched = load("run", "--threads=2 --time=1 --statements=batched").ok().stdout;
+    assert!(batched.contains("with the statements of tpcc-mysql, batched as by go-tpc"), "{batched}");
     let json = load("run", "--threads=2 --time=1 --json").ok().json();
     assert_eq!(
         (json["kit"]["name"].as_str(), json["tables"]["warehouses"].as_u64()),

@@ -37,8 +37,16 @@ impl StintWorkload {
                 invariant::start(&Options { seed, grace: GRACE, ..options })
             }
             Self::Tpcc => {
-                let (isolation, wait) = (arm.load.isolation, arm.load.wait);
-                tpcc::start(&MarkedOptions { target, clients, seed, isolation, wait, grace: GRACE })
+                let (isolation, wait, statements) = (arm.load.isolation, arm.load.wait, arm.load.statements);
+                tpcc::start(&MarkedOptions {
+                    target,
+                    clients,
+                    seed,
+                    isolation,
+                    wait,
+                    statements,
+                    grace: GRACE,
+                })
             }
         }
     }

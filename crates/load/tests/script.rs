@@ -430,7 +430,7 @@ fn bookkeeping() -> Description {
     let boxed = |register| Box::new(Expr::Register(register));
     let cents = Expr::Units(Box::new(Expr::Element(array, boxed(place))), 2);
     let doubled = Expr::Decimal(Box::new(cents.clone().op(Op::Add, cents)), 2);
-    let collect = Some(Collect { column: 1, into: array, most: 15 });
+    let collect = vec![Collect { column: Expr::Int(1), into: array, most: 15 }];
     let whole = |expr| Expr::Units(Box::new(expr), 2);
     let sorted_by_number = vec![
         Step::Set(place, Expr::Int(0)),
@@ -450,7 +450,7 @@ fn bookkeeping() -> Description {
             Expr::Register(place),
             Expr::Decimal(Box::new(Expr::Element(array, boxed(place))), 2),
         ),
-        send(Call { changes: Some(1), ..Call::new(1, vec![doubled]) }),
+        send(Call { changes: Some(Expr::Int(1)), ..Call::new(1, vec![doubled]) }),
         Step::Set(place, Expr::Register(place).plus(1)),
     ];
     let steps = [

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use ebbtide_load::invariant::{Evidence, Expected, Findings, Rule};
 use ebbtide_load::ledger::Ledger;
 use ebbtide_load::tpcc::{
-    self, CheckOptions, ConsistencyReport, Isolation, MarkedOptions, TpccOptions, TpccPrepareOptions,
-    TpccReport, WaitMode,
+    self, CheckOptions, ConsistencyReport, Isolation, MarkedOptions, Statements, TpccOptions,
+    TpccPrepareOptions, TpccReport, WaitMode,
 };
 use ebbtide_load::{Cancel, ClientOptions, Ended, LedgerOptions, Session, Target};
 use ebbtide_workload::tpcc::{Scale, TABLES};
@@ -53,14 +53,19 @@ fn a_database_that_was_loaded_and_run_on_is_consistent_at_every_isolation_level(
         assert!(fresh.consistent, "{fresh:?}");
         assert_eq!((fresh.tables.warehouses, fresh.tables.items, fresh.tables.customers), (3, 1_000, 30));
         assert!(fresh.tables.c_last.is_some());
-        for (isolation, prepared) in [
-            (Isolation::RepeatableRead, true),
-            (Isolation::ReadCommitted, false),
-            (Isolation::Serializable, true),
+        for (isolation, prepared, statements) in [
+            (Isolation::RepeatableRead, true, Statements::Single),
+            (Isolation::ReadCommitted, false, Statements::Single),
+            (Isolation::Serializable, true, Statements::Single),
+            (Isolation::RepeatableRead, true, Statements::Batched),
+            (Isolation::ReadCommitted, false, Statements::Batched),
+            (Isolation::Serializable, true, Statements::Batched),
         ] {
+            println!("{isolation}, {statements:?}");
             let options = TpccOptions {
                 warehouses: 3,
                 isolation,
+                statements,
                 clients: ClientOptions {
                     connections: 4,
                     prepared,
@@ -82,7 +87,12 @@ fn a_database_that_was_loaded_and_run_on_is_consistent_at_every_isolation_level(
             assert_eq!(made, orders.response.count - orders.rolled_back, "{isolation}");
             assert_eq!(orders.rolled_back, outcome.rolled_back);
             assert!(report.by_transaction.iter().all(|of| of.response.count > 0), "{isolation}: {report:?}");
-            assert!((25.0..45.0).contains(&report.statements_per_transaction), "{report:?}");
+            let (range, kit) = match statements {
+                Statements::Single => (25.0..45.0, "tpcc-mysql"),
+                Statements::Batched => (12.0..16.0, "tpcc-mysql, batched as by go-tpc"),
+            };
+            assert!(range.contains(&report.statements_per_transaction), "{report:?}");
+            assert_eq!(report.kit.statements, kit);
             assert!(report.tpmc > 0.0 && (report.ceiling_tpmc - 38.58).abs() < 1e-9);
             let after = check(server);
             assert!(after.consistent, "{isolation}: {after:?}");
@@ -256,13 +266,20 @@ fn numbered_sets(server: &Server) {
     assert_eq!(number(&mut session, keys), 20);
     let clients =
         ClientOptions { connections: 4, duration: None, events: Some(400), ..ClientOptions::default() };
-    let options = TpccOptions { table_sets: 2, clients, ..TpccOptions::default() };
-    let report = run(server, &options);
-    assert_eq!(report.outcome.ended, Ended::Events, "{:?}", report.outcome.errors);
-    assert!((report.ceiling_tpmc - 2.0 * 12.86).abs() < 1e-9, "two sets of one warehouse: {report:?}");
-    for set in [1, 2] {
-        let made = number(&mut session, &format!("SELECT COUNT(*) FROM orders{set}")) - 300;
-        assert!((40..140).contains(&made), "each set takes half of the New-Orders: {made}");
+    for (statements, before) in [(Statements::Single, 300..=300), (Statements::Batched, 340..=440)] {
+        let clients = clients.clone();
+        let options = TpccOptions { table_sets: 2, clients, statements, ..TpccOptions::default() };
+        let orders =
+            |session: &mut Session, set| number(session, &format!("SELECT COUNT(*) FROM orders{set}"));
+        let had = [1, 2].map(|set| orders(&mut session, set));
+        assert!(had.iter().all(|orders| before.contains(orders)), "{had:?}");
+        let report = run(server, &options);
+        assert_eq!(report.outcome.ended, Ended::Events, "{:?}", report.outcome.errors);
+        assert!((report.ceiling_tpmc - 2.0 * 12.86).abs() < 1e-9, "two sets of one warehouse: {report:?}");
+        for (set, had) in [1, 2].into_iter().zip(had) {
+            let made = orders(&mut session, set) - had;
+            assert!((40..140).contains(&made), "each set takes half of the New-Orders: {made}");
+        }
     }
     let check = |table_sets| {
         let options = CheckOptions { warehouses: Some(1), table_sets, threads: 2 };
@@ -318,11 +335,15 @@ fn on_tables_of_a_peer(server: &Server, definitions: &str, table_sets: u32) {
     }
     let clients =
         ClientOptions { connections: 4, duration: None, events: Some(400), ..ClientOptions::default() };
-    let options = TpccOptions { warehouses: 1, table_sets, clients, ..TpccOptions::default() };
-    let report = tpcc::run(&target, &options, &Cancel::default(), &mut |_| ()).unwrap();
-    assert_eq!(report.outcome.ended, Ended::Events, "{:?}", report.outcome.errors);
-    assert_eq!(report.tables.c_last, None, "another tool does not keep it");
-    assert!(report.by_transaction.iter().all(|of| of.response.count > 0), "{report:?}");
+    for statements in [Statements::Single, Statements::Batched] {
+        let clients = clients.clone();
+        let options =
+            TpccOptions { warehouses: 1, table_sets, clients, statements, ..TpccOptions::default() };
+        let report = tpcc::run(&target, &options, &Cancel::default(), &mut |_| ()).unwrap();
+        assert_eq!(report.outcome.ended, Ended::Events, "{:?}", report.outcome.errors);
+        assert_eq!(report.tables.c_last, None, "another tool does not keep it");
+        assert!(report.by_transaction.iter().all(|of| of.response.count > 0), "{report:?}");
+    }
     let check = || {
         let options = CheckOptions { warehouses: Some(1), table_sets, threads: 2 };
         tpcc::check(&target, options, &Cancel::default(), &|_, _| ()).unwrap()
@@ -336,10 +357,17 @@ fn on_tables_of_a_peer(server: &Server, definitions: &str, table_sets: u32) {
 #[test]
 fn every_acknowledged_transaction_is_in_the_ledger_and_in_the_server() {
     let Some(server) = Server::start() else { return };
-    prepare(&server, 2, SMALL);
-    let path = server.path("tpcc");
+    for statements in [Statements::Single, Statements::Batched] {
+        ledger_of(&server, statements);
+    }
+}
+
+fn ledger_of(server: &Server, statements: Statements) {
+    prepare(server, 2, SMALL);
+    let path = server.path(&format!("tpcc-{statements:?}"));
     let options = TpccOptions {
         warehouses: 2,
+        statements,
         clients: ClientOptions {
             connections: 5,
             duration: None,
@@ -349,7 +377,7 @@ fn every_acknowledged_transaction_is_in_the_ledger_and_in_the_server() {
         ledger: Some(LedgerOptions { path: path.clone(), marks: true }),
         ..TpccOptions::default()
     };
-    let report = run(&server, &options);
+    let report = run(server, &options);
     assert_eq!(report.outcome.ended, Ended::Events, "{:?}", report.outcome.errors);
     let ledger = Ledger::read(&path).unwrap();
     let rolled_back: u64 = report.by_transaction.iter().map(|of| of.rolled_back).sum();
@@ -433,13 +461,14 @@ fn one_warehouse_of_full_size_has_the_rows_of_the_specification_and_is_consisten
 }
 
 /// Runs a load with marks for a while, and answers with what its clients knew at its end.
-fn run_marked(server: &Server) -> Vec<Expected> {
+fn run_marked(server: &Server, statements: Statements) -> Vec<Expected> {
     let running = tpcc::start(&MarkedOptions {
         target: server.target(),
         clients: 4,
         seed: 3,
         isolation: Isolation::RepeatableRead,
         wait: WaitMode::None,
+        statements,
         grace: Duration::from_secs(10),
     });
     let running = running.unwrap();
@@ -459,10 +488,10 @@ fn marks_say_which_acknowledged_transactions_are_gone_and_conditions_whether_the
     let judged = |expected: &[Expected]| -> Findings {
         tpcc::check_marked(&server.target(), expected, &Cancel::default()).unwrap()
     };
-    let first = run_marked(&server);
+    let first = run_marked(&server, Statements::Single);
     let clean = judged(&first);
     assert!(clean.is_clean() && clean.recovered.len() == 4, "{clean:?}");
-    let expected = run_marked(&server);
+    let expected = run_marked(&server, Statements::Batched);
     for (before, after) in first.iter().zip(&expected) {
         assert!(0 < before.acknowledged && before.acknowledged < after.acknowledged, "{before:?} {after:?}");
         assert_eq!(after.acknowledged, after.sent, "every transaction was waited for");

@@ -98,7 +98,7 @@ impl Known {
 /// Takes in what the steps set a register to.
 fn widen(steps: &[Step], register: Register, found: &mut Known) {
     let binds = |call: &Call| {
-        let collects = call.collect.is_some_and(|collect| collect.into.0 <= register.0);
+        let collects = call.collect.iter().any(|collect| collect.into.0 <= register.0);
         collects || call.count == Some(register) || call.binds.iter().any(|bind| bind.into == register)
     };
     for step in steps {
@@ -178,7 +178,9 @@ impl Checker<'_> {
         call.params.iter().chain(&call.table).try_for_each(|expr| self.expr(expr))?;
         self.table(statement.name, statement.tables, call.table.as_ref())?;
         call.count.map_or(Ok(()), |register| self.register(register))?;
-        if let Some(collect) = &call.collect {
+        call.changes.as_ref().map_or(Ok(()), |changes| self.expr(changes))?;
+        for collect in &call.collect {
+            self.expr(&collect.column)?;
             self.register(collect.into)?;
             self.register(Register(collect.into.0.saturating_add(collect.most.saturating_sub(1))))?;
         }
@@ -243,7 +245,11 @@ impl Checker<'_> {
     fn expr(&self, expr: &Expr) -> Result<(), DescriptionError> {
         let mut found = Ok(());
         expr.visit(&mut |part| {
-            if let (Expr::Register(register) | Expr::Element(register, _), Ok(())) = (part, &found) {
+            if let (
+                Expr::Register(register) | Expr::Element(register, _) | Expr::Place { array: register, .. },
+                Ok(()),
+            ) = (part, &found)
+            {
                 found = self.register(*register);
             }
         });
@@ -388,7 +394,7 @@ mod tests {
         assert!(refused(&with(vec![Step::Sort(Register(1), Expr::Int(1))])).contains("register 1"));
         let mut collected = with(Vec::new());
         let Step::Send(calls) = &mut collected.transactions[0].steps[0] else { panic!("{collected:?}") };
-        calls[0].collect = Some(Collect { column: 0, into: R0, most: 2 });
+        calls[0].collect = vec![Collect { column: Expr::Int(0), into: R0, most: 2 }];
         assert!(refused(&collected).contains("register 1"), "two rows need two registers");
     }
 

@@ -80,6 +80,15 @@ pub enum Expr {
     /// What the register so many places behind this one holds; NULL where there is none. Registers in a row are an
     /// array, counted from 0.
     Element(Register, Box<Self>),
+    /// The place, from 0, of the first of so many elements of an array that holds this number; NULL where none does.
+    Place {
+        /// The array's first register.
+        array: Register,
+        /// How many elements are looked at.
+        count: Box<Self>,
+        /// The number.
+        number: Box<Self>,
+    },
     /// The client's number, from 0.
     Client,
     /// The number that the client's next commit will have, from 1.
@@ -180,8 +189,8 @@ impl Expr {
             | Self::Is(of, _)
             | Self::Decimal(of, _)
             | Self::Units(of, _) => of.visit(visit),
-            Self::Shuffled { number, order, .. } => {
-                [number, order].into_iter().for_each(|part| part.visit(visit))
+            Self::Shuffled { number, order: other, .. } | Self::Place { number, count: other, .. } => {
+                [number, other].into_iter().for_each(|part| part.visit(visit))
             }
             Self::Op(_, a, b) => [a, b].into_iter().for_each(|part| part.visit(visit)),
             Self::Choose(a, b, c) => [a, b, c].into_iter().for_each(|part| part.visit(visit)),
@@ -223,6 +232,14 @@ impl Expr {
                 let place = place.number(scope, out);
                 element(*first, place, scope.registers.len())
                     .map_or(Evaluated::Null, |at| held(&scope.registers[at], out))
+            }
+            Self::Place { array, count, number } => {
+                let (count, number) = (count.number(scope, out), number.number(scope, out));
+                let count = count.and_then(|count| usize::try_from(count).ok()).unwrap_or(0);
+                let mut elements = scope.registers[usize::from(array.0)..].iter().take(count);
+                let place =
+                    number.and_then(|number| elements.position(|slot| slot.datum() == Datum::Int(number)));
+                Evaluated::int(place.and_then(|place| i64::try_from(place).ok()))
             }
             Self::Client => Evaluated::Int(scope.client.into()),
             Self::Sequence => Evaluated::Int(i64::try_from(scope.sequence).unwrap_or(i64::MAX)),
@@ -599,6 +616,12 @@ mod tests {
         assert_eq!(value(&element(1)), "'41'");
         assert_eq!(value(&element(2)), "NULL", "there are two registers");
         assert_eq!(value(&element(-1)), "NULL");
+        let place = |count, number| {
+            let (count, number) = (boxed(Expr::Int(count)), boxed(number));
+            value(&Expr::Place { array: Register(0), count, number })
+        };
+        assert_eq!(place(9, Expr::Int(41)), "NULL", "a text is no number");
+        assert_eq!(place(9, Expr::Null), "NULL", "and a NULL none that is looked for");
         let pick = |place| Expr::Pick(boxed(Expr::Int(place)), vec!["BAR".into(), "OUGHT".into()]);
         assert_eq!((value(&pick(1)), value(&pick(2))), ("'OUGHT'".into(), "NULL".into()));
         assert_eq!(value(&Expr::Left(boxed(Expr::Text("abc".into())), 2)), "'ab'");

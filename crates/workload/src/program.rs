@@ -127,7 +127,7 @@ impl Program {
     /// Whether any call keeps values of what this statement returns.
     #[must_use]
     pub fn binds(&self, statement: usize) -> bool {
-        let keeps = |call: &Call| !call.binds.is_empty() || call.collect.is_some();
+        let keeps = |call: &Call| !call.binds.is_empty() || !call.collect.is_empty();
         self.calls.iter().any(|call| call.statement == statement && keeps(call))
     }
 }

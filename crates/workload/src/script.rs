@@ -104,12 +104,13 @@ pub struct Call {
     pub table: Option<Expr>,
     /// The parameters. They are worked out in their order, when the statement is written.
     pub params: Vec<Expr>,
-    /// How many rows it must change; another number means that the tables are not what they should be.
-    pub changes: Option<u64>,
+    /// How many rows it must change, worked out when it has answered; another number means that the tables are not what
+    /// they should be.
+    pub changes: Option<Expr>,
     /// Values to keep of the rows that it returns.
     pub binds: Vec<Bind>,
-    /// A column to keep of all rows that it returns.
-    pub collect: Option<Collect>,
+    /// Columns to keep of all rows that it returns.
+    pub collect: Vec<Collect>,
     /// Where to keep how many rows it returned, or changed.
     pub count: Option<Register>,
 }
@@ -118,7 +119,15 @@ impl Call {
     /// A call that keeps nothing of its answer.
     #[must_use]
     pub fn new(statement: usize, params: Vec<Expr>) -> Self {
-        Self { statement, table: None, params, changes: None, binds: Vec::new(), collect: None, count: None }
+        Self {
+            statement,
+            table: None,
+            params,
+            changes: None,
+            binds: Vec::new(),
+            collect: Vec::new(),
+            count: None,
+        }
     }
 
     /// The same on a numbered table.
@@ -140,10 +149,10 @@ pub struct Bind {
 }
 
 /// A column of a result to keep as an array.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Collect {
-    /// The column, from 0.
-    pub column: u16,
+    /// The column, from 0; worked out when the answer is awaited.
+    pub column: Expr,
     /// Where to keep the value of the first row; those of the others follow.
     pub into: Register,
     /// How many rows, at most. Further ones are counted by [`Call::count`] and not kept.

@@ -7,7 +7,7 @@ use ebbtide_lab::experiment::{Arm, InstancePlan, LoadKind, LoadPlan, Role};
 use ebbtide_lab::record::{LabRun, Outcome};
 use ebbtide_lab::results::{DATABASE, JSON, ResultsDatabase, ResultsError, read_json};
 use ebbtide_lab::summary::{ArmSummary, Figures, Summary, TransactionFigures, summarize};
-use ebbtide_load::tpcc::WaitMode;
+use ebbtide_load::tpcc::{Statements, WaitMode};
 use ebbtide_observe::Facts;
 use ebbtide_twin::innodb::{BinlogVolume, Volumes};
 use ebbtide_twin::profile::{
@@ -254,6 +254,7 @@ fn known(run: &LabRun, base: &Usable<'_>) -> Option<WorkloadTable> {
         LoadKind::Tpcc => WorkloadTable {
             kind: Some(load.workload.name().into()),
             warehouses: Some(data.warehouses?),
+            batched: (load.statements == Statements::Batched).then_some(true),
             ..WorkloadTable::default()
         },
         // The model's rows have sysbench's lengths.

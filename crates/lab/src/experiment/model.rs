@@ -6,7 +6,7 @@ use ebbtide_analysis::claim::Claim;
 use ebbtide_analysis::record::{BatchSpan, Design, DesignArm};
 pub use ebbtide_analysis::record::{Comparison, Role};
 use ebbtide_load::Arrival;
-use ebbtide_load::tpcc::{Isolation, WaitMode};
+use ebbtide_load::tpcc::{Isolation, Statements, WaitMode};
 use ebbtide_mysql::Settings;
 use ebbtide_workload::Distribution;
 use ebbtide_workload::sysbench::{Mix, RowLengths};
@@ -287,6 +287,9 @@ pub struct LoadPlan {
     /// TPC-C: whether clients wait for keying and think times.
     #[serde(default, skip_serializing_if = "is_default")]
     pub wait: WaitMode,
+    /// TPC-C: how the work of a transaction is divided into statements.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub statements: Statements,
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {

@@ -280,7 +280,7 @@ fn load(root: &TomlTable, data: DataPlan) -> Result<LoadPlan, ExperimentError> {
         Some(name) => name.parse().map_err(|_| section.wrong("workload", no_workload(name)))?,
     };
     workload::check(&section, workload, data.warehouses)?;
-    let (isolation, wait) = workload::tpcc(&section)?;
+    let (isolation, wait, statements) = workload::tpcc(&section)?;
     let plan = LoadPlan {
         workload,
         connections: section.whole("connections", 16, 1..=100_000)?,
@@ -290,6 +290,7 @@ fn load(root: &TomlTable, data: DataPlan) -> Result<LoadPlan, ExperimentError> {
         mix: mix(&section)?,
         isolation,
         wait,
+        statements,
     };
     let clients =
         ClientOptions { connections: plan.connections, arrival: plan.arrival, ..ClientOptions::default() };

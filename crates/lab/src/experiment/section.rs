@@ -51,6 +51,7 @@ const LOAD: &[&str] = &[
     "arrival",
     "trx_level",
     "wait_mode",
+    "statements",
     "distribution",
     "rand_spec_iter",
     "rand_spec_pct",

@@ -1,13 +1,13 @@
 //! The keys that belong to one kind of workload alone.
 
-use ebbtide_load::tpcc::{Isolation, WaitMode};
+use ebbtide_load::tpcc::{Isolation, Statements, WaitMode};
 use ebbtide_workload::LoadKind;
 
 use super::ExperimentError;
 use super::section::Section;
 
 /// The keys of `[load]` that only TPC-C has.
-const OF_TPCC: [&str; 2] = ["trx_level", "wait_mode"];
+const OF_TPCC: [&str; 3] = ["trx_level", "wait_mode", "statements"];
 /// The keys of `[load]` that every workload has.
 const OF_ALL: [&str; 5] = ["workload", "connections", "round_trip", "rate", "arrival"];
 
@@ -15,11 +15,15 @@ const LEVELS: [(&str, Isolation); 3] =
     [("rc", Isolation::ReadCommitted), ("rr", Isolation::RepeatableRead), ("ser", Isolation::Serializable)];
 const WAITS: [(&str, WaitMode); 2] = [("none", WaitMode::None), ("spec", WaitMode::Spec)];
 
-/// The isolation level and the waits of a load: only TPC-C's have a choice.
-pub(super) fn tpcc(section: &Section<'_>) -> Result<(Isolation, WaitMode), ExperimentError> {
+const STATEMENTS: [(&str, Statements); 2] =
+    [("single", Statements::Single), ("batched", Statements::Batched)];
+
+/// The isolation level, the waits and the statements of a load: only TPC-C's have a choice.
+pub(super) fn tpcc(section: &Section<'_>) -> Result<(Isolation, WaitMode, Statements), ExperimentError> {
     let isolation = choice(section, "trx_level", &LEVELS)?.unwrap_or_default();
     let wait = choice(section, "wait_mode", &WAITS)?.unwrap_or_default();
-    Ok((isolation, wait))
+    let statements = choice(section, "statements", &STATEMENTS)?.unwrap_or_default();
+    Ok((isolation, wait, statements))
 }
 
 /// The value that a key names; none where it is not there.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_load::Arrival;
-use ebbtide_load::tpcc::WaitMode;
+use ebbtide_load::tpcc::{Statements, WaitMode};
 use ebbtide_report::{Block, Cell, Fold, Listing, Section, Table};
 use ebbtide_text::without_zeros;
 
@@ -130,7 +130,11 @@ pub fn workload(load: &LoadPlan) -> String {
             WaitMode::None => "without keying and think times",
             WaitMode::Spec => "with keying and think times",
         };
-        return format!("TPC-C 5.11, {waits}, {}", load.isolation);
+        let statements = match load.statements {
+            Statements::Single => "",
+            Statements::Batched => ", batched statements",
+        };
+        return format!("TPC-C 5.11, {waits}, {}{statements}", load.isolation);
     }
     let usual = ebbtide_load::Mix::default();
     let mix = &load.mix;

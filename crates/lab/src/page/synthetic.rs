@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ebbtide_load::tpcc::{Isolation, WaitMode};
+use ebbtide_load::tpcc::{Isolation, Statements, WaitMode};
 use ebbtide_load::{Arrival, Bucket, Distribution, Ended, Latency, Mix, RunOptions, RunReport, Workload};
 use ebbtide_mysql::Settings;
 use rand_core::{Rng, SeedableRng};
@@ -196,6 +196,7 @@ fn experiment(shapes: &[Shape], repeats: u32, seconds: u32, seed: u64) -> Experi
             mix: Mix::default(),
             isolation: Isolation::default(),
             wait: WaitMode::None,
+            statements: Statements::default(),
         },
         batch: None,
         backup: None,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ebbtide_load::tpcc::{Isolation, WaitMode};
+use ebbtide_load::tpcc::{Isolation, Statements, WaitMode};
 use ebbtide_load::{Arrival, Distribution, Mix, RunReport, Workload};
 use ebbtide_mysql::Settings;
 
@@ -33,6 +33,7 @@ pub fn experiment(names: &[&str]) -> Experiment {
             mix: Mix::default(),
             isolation: Isolation::default(),
             wait: WaitMode::None,
+            statements: Statements::default(),
         },
         batch: None,
         backup: None,

@@ -309,7 +309,7 @@ fn set_paths_that_mean_nothing_or_two_things_are_refused() {
     assert_eq!(
         words("load.conections", "3"),
         "--set load.conections=3: unknown key 'conections' in [load] (did you mean 'connections'?); the keys are \
-         workload, connections, round_trip, rate, arrival, trx_level, wait_mode, distribution, rand_spec_iter, rand_spec_pct, rand_spec_res, \
+         workload, connections, round_trip, rate, arrival, trx_level, wait_mode, statements, distribution, rand_spec_iter, rand_spec_pct, rand_spec_res, \
          rand_pareto_h, rand_zipfian_exp, point_selects, simple_ranges, sum_ranges, order_ranges, distinct_ranges, \
          range_size, range_selects, index_updates, non_index_updates, delete_inserts, skip_trx, gets_pct"
     );

@@ -1,7 +1,7 @@
 //! TPC-C as the workload of an experiment: what a file holds, and what is refused.
 
 use ebbtide_lab::experiment::{self, DATA_SEED, Experiment, LoadKind};
-use ebbtide_load::tpcc::{Isolation, WaitMode};
+use ebbtide_load::tpcc::{Isolation, Statements, WaitMode};
 use ebbtide_workload::tpcc::TABLES;
 
 use crate::support::{check, check_refused, mariadb, read, read_with, refused, set};
@@ -26,17 +26,21 @@ fn warehouses_make_the_tables_and_the_workload_tpcc() {
         assert!((700..1_500).contains(&size), "ten warehouses take about {size} MiB");
     }
     let text = "[data]\nwarehouses = 2\n[load]\nworkload = \"tpcc\"\ntrx_level = \"rc\"\nwait-mode = \"spec\"\n\
-                threads = 20\n";
+                statements = \"batched\"\nthreads = 20\n";
     let load = &read(text).unwrap().arms[0].load;
     assert_eq!((load.isolation, load.wait, load.connections), (Isolation::ReadCommitted, WaitMode::Spec, 20));
+    assert_eq!(load.statements, Statements::Batched);
+    assert_eq!(read(TEN).unwrap().arms[0].load.statements, Statements::Single);
     assert_eq!(read_with(TEN, &set("data.warehouses", "3")).unwrap().data.warehouses, Some(3));
 }
 
 #[test]
 fn an_experiment_is_read_back_as_it_was_stored() {
-    for text in
-        [TEN, "[data]\nwarehouses = 1\n[load]\ntrx_level = \"ser\"\n", "[load]\nworkload = \"insert\"\n"]
-    {
+    for text in [
+        TEN,
+        "[data]\nwarehouses = 1\n[load]\ntrx_level = \"ser\"\nstatements = \"batched\"\n",
+        "[load]\nworkload = \"insert\"\n",
+    ] {
         let experiment = read(text).unwrap();
         let stored = serde_json::to_string(&experiment).unwrap();
         assert_eq!(serde_json::from_str::<Experiment>(&stored).unwrap(), experiment, "{stored}");
@@ -78,6 +82,14 @@ fn keys_and_tables_of_another_workload_are_refused() {
         (
             "[data]\nwarehouses = 1\n[load]\ntrx_level = \"ru\"\n",
             "mine.toml line 4: load.trx_level = \"ru\": 'ru' is none of rc, rr, ser",
+        ),
+        (
+            "[load]\nstatements = \"batched\"\n",
+            "mine.toml line 2: load.statements = \"batched\": it belongs to tpcc, and the workload is oltp_read_write",
+        ),
+        (
+            "[data]\nwarehouses = 1\n[load]\nstatements = \"few\"\n",
+            "mine.toml line 4: load.statements = \"few\": 'few' is none of single, batched",
         ),
         (
             "[data]\nwarehouses = 1\n[load]\nwait_mode = \"spec\"\nrate = 5\n",

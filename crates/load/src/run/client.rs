@@ -316,8 +316,10 @@ impl Client {
             let row = self.play.number(&bind.row, &situation).and_then(|row| u64::try_from(row).ok());
             capture.want(row.unwrap_or(u64::MAX), bind.column.into());
         }
-        if let Some(collect) = call.collect {
-            capture.collect(collect.column.into(), collect.most.into());
+        for collect in &call.collect {
+            let column =
+                self.play.number(&collect.column, &situation).and_then(|column| usize::try_from(column).ok());
+            capture.collect(column.unwrap_or(usize::MAX), collect.most.into());
         }
     }
 
@@ -339,7 +341,9 @@ impl Client {
             if let Some(register) = call.count {
                 self.play.set(register, Datum::Int(i64::try_from(rows).unwrap_or(i64::MAX)));
             }
-            if call.changes.is_some_and(|changes| changes != rows) {
+            let situation = self.situation(shared);
+            let changes = call.changes.as_ref().map(|changes| self.play.number(changes, &situation));
+            if changes.is_some_and(|changes| changes != i64::try_from(rows).ok()) {
                 let sql = self.sent_text(self.pending);
                 self.refusal.get_or_insert(LoadError::Tables(format!("{rows} rows were changed by: {sql}")));
             }
@@ -349,8 +353,8 @@ impl Client {
             for (at, bind) in call.binds.iter().enumerate() {
                 self.play.set(bind.into, capture.value(at));
             }
-            if let Some(Collect { into, .. }) = call.collect {
-                for (place, value) in (into.0..).zip(capture.collected()) {
+            for (at, Collect { into, .. }) in call.collect.iter().enumerate() {
+                for (place, value) in (into.0..).zip(capture.collected(at)) {
                     self.play.set(Register(place), value);
                 }
             }

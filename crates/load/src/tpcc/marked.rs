@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use ebbtide_workload::tpcc::{Constants, Isolation, Scale, Tpcc, WaitMode};
+use ebbtide_workload::tpcc::{Constants, Isolation, Scale, Statements, Tpcc, WaitMode};
 use ebbtide_workload::{LEDGER_TABLE, Program, invariant::check_clients};
 
 use super::check::{CheckOptions, check};
@@ -30,6 +30,8 @@ pub struct MarkedOptions {
     pub isolation: Isolation,
     /// Whether clients wait for keying and think times.
     pub wait: WaitMode,
+    /// How the work of a transaction is divided into statements.
+    pub statements: Statements,
     /// How long transactions in flight are waited for at the end.
     pub grace: Duration,
 }
@@ -49,6 +51,7 @@ pub fn start(options: &MarkedOptions) -> Result<Running, LoadError> {
         foreign_keys: false,
         isolation: options.isolation,
         wait: options.wait,
+        statements: options.statements,
         marks: options.clients,
     };
     tpcc.check()?;

@@ -16,7 +16,7 @@ use crate::report::Sample;
 use crate::run::{Cancel, execute_with_ledger};
 
 pub use check::{CheckOptions, ConditionReport, ConsistencyReport, check};
-pub use ebbtide_workload::tpcc::{Isolation, MAX_TABLE_SETS, WaitMode};
+pub use ebbtide_workload::tpcc::{Isolation, MAX_TABLE_SETS, Statements, WaitMode};
 pub use marked::{MarkedOptions, check_marked, start};
 pub use options::{TpccOptions, TpccPrepareOptions};
 pub use report::{Kit, TpccReport, TpccTransaction};
@@ -66,6 +66,7 @@ pub fn run(
         foreign_keys: false,
         isolation: options.isolation,
         wait: options.wait,
+        statements: options.statements,
         marks: options
             .ledger
             .as_ref()

@@ -1,6 +1,8 @@
 //! What to load and what to run.
 
-use ebbtide_workload::tpcc::{Constants, Isolation, MAX_TABLE_SETS, MAX_WAREHOUSES, Scale, Tpcc, WaitMode};
+use ebbtide_workload::tpcc::{
+    Constants, Isolation, MAX_TABLE_SETS, MAX_WAREHOUSES, Scale, Statements, Tpcc, WaitMode,
+};
 use ebbtide_workload::{OptionError, in_range};
 use serde::{Deserialize, Serialize};
 
@@ -52,6 +54,7 @@ impl TpccPrepareOptions {
             foreign_keys: self.foreign_keys,
             isolation: Isolation::default(),
             wait: WaitMode::None,
+            statements: Statements::default(),
             marks: self.marks,
         }
     }
@@ -75,6 +78,9 @@ pub struct TpccOptions {
     pub isolation: Isolation,
     /// Whether clients wait for keying and think times.
     pub wait: WaitMode,
+    /// How the work of a transaction is divided into statements.
+    #[serde(default)]
+    pub statements: Statements,
     /// The clients; with waits, terminals.
     #[serde(flatten)]
     pub clients: ClientOptions,
@@ -91,6 +97,7 @@ impl Default for TpccOptions {
             table_sets: 0,
             isolation: Isolation::default(),
             wait: WaitMode::None,
+            statements: Statements::default(),
             clients: ClientOptions::default(),
             ledger: None,
         }

@@ -1,6 +1,6 @@
 //! What a run found out, and what one must know to compare it with another.
 
-use ebbtide_workload::tpcc::{Constants, TPMC_PER_WAREHOUSE};
+use ebbtide_workload::tpcc::{Constants, Statements, TPMC_PER_WAREHOUSE};
 use serde::{Deserialize, Serialize};
 
 use super::options::TpccOptions;
@@ -15,7 +15,7 @@ pub struct Kit {
     pub name: String,
     /// Its version.
     pub version: String,
-    /// Whose statements it sends.
+    /// Whose statements it sends, and whether they are batched.
     pub statements: String,
     /// The revision of the specification.
     pub revision: String,
@@ -89,7 +89,10 @@ impl TpccReport {
             kit: Kit {
                 name: "ebbtide".into(),
                 version: env!("CARGO_PKG_VERSION").into(),
-                statements: "tpcc-mysql".into(),
+                statements: match options.statements {
+                    Statements::Single => "tpcc-mysql".into(),
+                    Statements::Batched => "tpcc-mysql, batched as by go-tpc".into(),
+                },
                 revision: "5.11".into(),
             },
             tpmc,

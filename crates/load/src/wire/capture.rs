@@ -82,10 +82,18 @@ pub(crate) struct Capture {
     /// Rows and columns, from 0.
     wanted: Vec<(u64, usize)>,
     kept: Vec<CapturedValue>,
-    /// The column whose values are wanted of all rows up to so many, and those of the rows so far.
-    column: Option<(usize, u64)>,
-    collected: Vec<CapturedValue>,
+    /// The columns whose values are wanted of all rows. Those behind `collecting` were wanted before.
+    collected: Vec<Collected>,
+    collecting: usize,
+}
+
+/// A column whose values are wanted of all rows up to so many, and those of the rows so far.
+#[derive(Debug, Clone, Default)]
+struct Collected {
+    column: usize,
+    most: u64,
     rows: usize,
+    values: Vec<CapturedValue>,
 }
 
 impl Capture {
@@ -96,17 +104,23 @@ impl Capture {
         self.columns.clear();
         self.columns.extend_from_slice(columns);
         self.wanted.clear();
-        (self.column, self.rows) = (None, 0);
+        self.collecting = 0;
     }
 
     /// Wants a column of all rows, so many at most.
     pub(crate) fn collect(&mut self, column: usize, most: u64) {
-        self.column = Some((column, most));
+        if self.collected.len() == self.collecting {
+            self.collected.push(Collected::default());
+        }
+        let collected = &mut self.collected[self.collecting];
+        (collected.column, collected.most, collected.rows) = (column, most, 0);
+        self.collecting += 1;
     }
 
-    /// The values of the wanted column, row by row.
-    pub(crate) fn collected(&self) -> impl Iterator<Item = Datum<'_>> {
-        self.collected[..self.rows].iter().map(CapturedValue::datum)
+    /// The values of a wanted column, by its place, row by row.
+    pub(crate) fn collected(&self, at: usize) -> impl Iterator<Item = Datum<'_>> {
+        let collected = &self.collected[at];
+        collected.values[..collected.rows].iter().map(CapturedValue::datum)
     }
 
     /// Wants a value.
@@ -142,18 +156,12 @@ impl Capture {
 
     /// Looks at row `number` of the result.
     pub(super) fn row(&mut self, number: u64, packet: &[u8]) -> Result<(), Malformed> {
-        let collected = self.column.filter(|(_, most)| number < *most).map(|(column, _)| column);
-        if collected.is_none() && !self.wanted.iter().any(|(row, _)| *row == number) {
+        let wanted = self.wanted.iter().any(|(row, _)| *row == number);
+        let collected = &mut self.collected[..self.collecting];
+        if !wanted && collected.iter().all(|of| of.most <= number) {
             return Ok(());
         }
-        if collected.is_some() {
-            if self.collected.len() == self.rows {
-                self.collected.push(CapturedValue::default());
-            }
-            let kept = &mut self.collected[self.rows];
-            (kept.int, kept.is_text) = (None, false);
-            self.rows += 1;
-        }
+        collected.iter_mut().filter(|of| number < of.most).for_each(Collected::add_row);
         let nulls =
             if self.binary { packet.get(1..1 + (self.columns.len() + 9) / 8).ok_or(SHORT_ROW)? } else { &[] };
         let mut rest = if self.binary { &packet[1 + nulls.len()..] } else { packet };
@@ -162,8 +170,6 @@ impl Capture {
                 Some(byte) => byte >> ((at + 2) % 8) & 1 == 1,
                 None => rest.first() == Some(&0xFB),
             };
-            let places =
-                self.wanted.iter().zip(&mut self.kept).filter(|((row, of), _)| (*row, *of) == (number, at));
             if is_null {
                 rest = if self.binary { rest } else { &rest[1..] };
                 continue;
@@ -171,14 +177,29 @@ impl Capture {
             let range = if self.binary { binary_range(*column, rest)? } else { text_range(rest)? };
             let bytes = rest.get(range.clone()).ok_or(SHORT_ROW)?;
             rest = &rest[range.end..];
-            for (_, kept) in places {
-                kept.set(*column, bytes, self.binary);
+            if wanted {
+                let places = self.wanted.iter().zip(&mut self.kept);
+                for (_, kept) in places.filter(|((row, of), _)| (*row, *of) == (number, at)) {
+                    kept.set(*column, bytes, self.binary);
+                }
             }
-            if collected == Some(at) {
-                self.collected[self.rows - 1].set(*column, bytes, self.binary);
+            for of in collected.iter_mut().filter(|of| of.column == at && number < of.most) {
+                of.values[of.rows - 1].set(*column, bytes, self.binary);
             }
         }
         Ok(())
+    }
+}
+
+impl Collected {
+    /// Makes room for the value of another row: NULL until it is found.
+    fn add_row(&mut self) {
+        if self.values.len() == self.rows {
+            self.values.push(CapturedValue::default());
+        }
+        let value = &mut self.values[self.rows];
+        (value.int, value.is_text) = (None, false);
+        self.rows += 1;
     }
 }
 
@@ -350,21 +371,24 @@ mod tests {
     }
 
     #[test]
-    fn a_column_is_collected_of_all_rows_up_to_the_most() {
+    fn columns_are_collected_of_all_rows_up_to_the_most() {
         let mut capture = Capture::default();
         for round in 0..2 {
             capture.begin(false, &[column(LONG, false), column(0xFD, false)]);
             capture.collect(0, 2);
+            capture.collect(1, 3);
             capture.want(2, 1);
             capture.row(0, b"\x017\x01a").unwrap();
             capture.row(1, b"\xFB\x01b").unwrap();
             capture.row(2, b"\x019\x01c").unwrap();
-            let collected: Vec<_> = capture.collected().collect();
-            assert_eq!(collected, [Datum::Int(7), Datum::Null], "round {round}");
+            let collected = |at| capture.collected(at).collect::<Vec<_>>();
+            assert_eq!(collected(0), [Datum::Int(7), Datum::Null], "round {round}");
+            assert_eq!(collected(1), [b"a", b"b", b"c"].map(|text| Datum::Text(text)), "round {round}");
             assert_eq!(capture.value(0), Datum::Text(b"c"));
         }
         capture.begin(false, &[]);
-        assert_eq!(capture.collected().count(), 0);
+        capture.collect(0, 2);
+        assert_eq!(capture.collected(0).count(), 0);
     }
 
     #[test]

@@ -16,7 +16,7 @@ pub(crate) fn counters(clients: u32) -> Description {
     let own = Expr::Client.op(Op::Add, Expr::Int(1));
     let raise = vec![
         Step::Send(vec![Call::new(BEGIN, Vec::new())]),
-        Step::Send(vec![Call { changes: Some(1), ..Call::new(RAISE, vec![own]) }]),
+        Step::Send(vec![Call { changes: Some(Expr::Int(1)), ..Call::new(RAISE, vec![own]) }]),
         Step::Commit(Call::new(COMMIT, Vec::new())),
     ];
     Description {

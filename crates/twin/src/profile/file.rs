@@ -143,6 +143,8 @@ pub struct WorkloadTable {
     pub warehouses: Option<u32>,
     /// TPC-C: `tpcc-mysql` or `sysbench-tpcc`.
     pub kit: Option<String>,
+    /// TPC-C: whether statements are batched, as `ebbtide load run tpcc --statements=batched` sends them.
+    pub batched: Option<bool>,
     /// TPC-C: `nurand` or `uniform`; those of the kit where nothing is said.
     pub keys: Option<String>,
     /// sysbench: tables.

@@ -497,7 +497,20 @@ impl WorkloadTable {
                 return Err(ProfileError::Range { key, value, allowed: "nurand or uniform" });
             }
         };
-        Ok(tpcc::shape(scaled(warehouses, factor), kit, keys))
+        let mut shape = tpcc::shape(scaled(warehouses, factor), kit, keys);
+        match (self.batched.unwrap_or(false), kit) {
+            (false, _) => {}
+            (true, tpcc::Kit::TpccMysql) => tpcc::batch(&mut shape),
+            (true, tpcc::Kit::SysbenchTpcc) => {
+                let (key, value) = ("workload.batched".into(), "true".into());
+                return Err(ProfileError::Range {
+                    key,
+                    value,
+                    allowed: "false with kit = \"sysbench-tpcc\"",
+                });
+            }
+        }
+        Ok(shape)
     }
 
     fn sysbench(&self, workload: Workload, factor: f64, seed: u64) -> Result<Shape, ProfileError> {
@@ -664,5 +677,26 @@ mod tests {
         let error = table("none").shape(1.0, DESCRIBED_PAGE, 1).unwrap_err().to_string();
         assert!(error.starts_with("workload.kind: there is no workload 'none': use one of "), "{error}");
         assert!(error.ends_with(", key_value, tpcc, or observed"), "{error}");
+    }
+
+    #[test]
+    fn a_profile_of_tpcc_says_how_its_statements_are_divided() {
+        let of = |batched: Option<bool>, kit: &str| {
+            let table = WorkloadTable {
+                kind: Some("tpcc".into()),
+                warehouses: Some(10),
+                kit: Some(kit.into()),
+                batched,
+                ..WorkloadTable::default()
+            };
+            table.shape(1.0, DESCRIBED_PAGE, 1).map(|shape| shape.statements())
+        };
+        for single in [None, Some(false)] {
+            assert!((of(single, "tpcc-mysql").unwrap() - 35.7).abs() < 0.2);
+        }
+        assert!((of(Some(true), "tpcc-mysql").unwrap() - 13.8).abs() < 0.2);
+        assert!(of(Some(false), "sysbench-tpcc").is_ok());
+        let error = of(Some(true), "sysbench-tpcc").unwrap_err().to_string();
+        assert!(error.contains("workload.batched"), "{error}");
     }
 }

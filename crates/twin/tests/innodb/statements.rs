@@ -3,7 +3,7 @@
 use ebbtide_twin::innodb::{Costs, ModelSetup, run, sysbench, tpcc};
 use ebbtide_volume::Nanos;
 use ebbtide_workload::sysbench::{Mix, Schema, Sysbench, Workload};
-use ebbtide_workload::tpcc::{Constants, Isolation, Scale, Tpcc, WaitMode};
+use ebbtide_workload::tpcc::{Constants, Isolation, Scale, Statements, Tpcc, WaitMode};
 use ebbtide_workload::{Datum, Description, Distribution, Next, Play, Program, Situation, UniqueIds};
 
 use crate::close;
@@ -80,22 +80,25 @@ fn the_statements_of_each_script_of_sysbench_are_those_that_the_load_sends() {
     }
 }
 
+/// Round trips of the five transactions of TPC-C.
+fn tpcc_round_trips(statements: Statements) -> Vec<f64> {
+    let tpcc = Tpcc {
+        warehouses: 10,
+        table_sets: 0,
+        scale: Scale::default(),
+        constants: Constants::of_run(1, None),
+        foreign_keys: false,
+        isolation: Isolation::default(),
+        wait: WaitMode::None,
+        statements,
+        marks: 0,
+    };
+    round_trips(tpcc.describe(), 20_000)
+}
+
 #[test]
 fn the_statements_of_tpc_c_are_those_of_its_kit() {
-    let sent = round_trips(
-        Tpcc {
-            warehouses: 10,
-            table_sets: 0,
-            scale: Scale::default(),
-            constants: Constants::of_run(1, None),
-            foreign_keys: false,
-            isolation: Isolation::default(),
-            wait: WaitMode::None,
-            marks: 0,
-        }
-        .describe(),
-        20_000,
-    );
+    let sent = tpcc_round_trips(Statements::Single);
     let statements = |kit: tpcc::Kit| -> Vec<f64> {
         tpcc::shape(10, kit, kit.keys()).types.iter().map(|of| of.statements).collect()
     };
@@ -104,6 +107,18 @@ fn the_statements_of_tpc_c_are_those_of_its_kit() {
     for ((sent, own), other) in sent.iter().zip(&own).zip(other) {
         assert!((sent - own).abs() < 0.5, "{sent} are sent, {own} in the model");
         assert!((other - own - 1.0).abs() < 1e-9, "sysbench-tpcc sends BEGIN, too: {other} and {own}");
+    }
+}
+
+#[test]
+fn the_statements_of_tpc_c_are_fewer_where_they_are_batched() {
+    let sent = tpcc_round_trips(Statements::Batched);
+    let mut shape = tpcc::shape(10, tpcc::Kit::TpccMysql, tpcc::Keys::Nurand);
+    assert!((shape.statements() - 37.0).abs() < 2.0, "{}", shape.statements());
+    tpcc::batch(&mut shape);
+    assert_eq!(sent.len(), 5);
+    for (sent, of) in sent.iter().zip(&shape.types) {
+        assert!((sent - of.statements).abs() < 0.5, "{sent} are sent, {} in the model", of.statements);
     }
 }
 

@@ -175,7 +175,9 @@ impl Invariants {
         };
         let send = |forget: Vec<Call>| {
             let all = [before.clone(), forget, vec![last.clone()]].concat();
-            vec![Step::Send(all.into_iter().map(|call| Call { changes: Some(1), ..call }).collect())]
+            vec![Step::Send(
+                all.into_iter().map(|call| Call { changes: Some(Expr::Int(1)), ..call }).collect(),
+            )]
         };
         vec![
             Step::Reseed { complement: false, stream: stream(end) },

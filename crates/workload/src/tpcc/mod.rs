@@ -3,6 +3,7 @@
 //! Clauses in comments are those of the specification, "TPC Benchmark C, Standard Specification, Revision 5.11",
 //! February 2010.
 
+mod batched;
 mod conditions;
 mod constants;
 mod numbered;
@@ -16,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::description::Description;
 use crate::error::{OptionError, in_range};
+use crate::script::Statement;
 
 pub use conditions::{Condition, conditions};
 pub use constants::Constants;
@@ -50,6 +52,8 @@ pub struct Tpcc {
     pub isolation: Isolation,
     /// Whether clients wait.
     pub wait: WaitMode,
+    /// How the work of a transaction is divided into statements.
+    pub statements: Statements,
     /// Clients that write the number of each transaction into a mark of their own ([`crate::LEDGER_TABLE`]), so that one
     /// that was acknowledged and is not there is seen; 0 for none, as the specification has it.
     pub marks: u32,
@@ -134,6 +138,18 @@ pub enum WaitMode {
     Spec,
 }
 
+/// How the work of a transaction is divided into statements. Keys, rows and results are the same.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Statements {
+    /// One for each row, as tpcc-mysql sends them: about 36 for a transaction.
+    #[default]
+    Single,
+    /// One for the items, the stock and the lines of an order each, for all orders of a Delivery and for a Stock-Level, as
+    /// go-tpc sends them: about 14.
+    Batched,
+}
+
 impl Tpcc {
     /// Checks the ranges.
     ///
@@ -160,8 +176,11 @@ impl Tpcc {
             name: "tpcc".into(),
             form: format!("tpcc-{:08x}{}", rows::form(), if self.marks > 0 { "-marked" } else { "" }),
             tables: self.tables(),
-            statements: statements::all(self.marks > 0),
-            transactions: self.transactions(),
+            statements: self.all_statements(),
+            transactions: match self.statements {
+                Statements::Single => self.transactions(),
+                Statements::Batched => self.batched_transactions(),
+            },
             session: vec![
                 format!("SET SESSION TRANSACTION ISOLATION LEVEL {}", self.isolation),
                 "SET SESSION autocommit=0".into(),
@@ -171,6 +190,14 @@ impl Tpcc {
             finish: if self.foreign_keys { rows::foreign_keys() } else { Vec::new() },
             registers: transactions::REGISTERS,
         }
+    }
+
+    fn all_statements(&self) -> Vec<Statement> {
+        let mut all = statements::all(self.marks > 0);
+        if self.statements == Statements::Batched {
+            all.extend(batched::statements());
+        }
+        all
     }
 }
 

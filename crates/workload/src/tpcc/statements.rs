@@ -60,22 +60,25 @@ pub(super) enum Stmt {
 }
 
 /// The places of the tables in the description.
-const ORDER_LINE: usize = 0;
-const STOCK: usize = 1;
+pub(super) const ORDER_LINE: usize = 0;
+pub(super) const STOCK: usize = 1;
 const CUSTOMER: usize = 2;
-const ORDERS: usize = 3;
+pub(super) const ORDERS: usize = 3;
 const HISTORY: usize = 4;
-const ITEM: usize = 5;
-const NEW_ORDERS: usize = 6;
+pub(super) const ITEM: usize = 5;
+pub(super) const NEW_ORDERS: usize = 6;
 const DISTRICT: usize = 7;
 const WAREHOUSE: usize = 8;
 const MARKS: usize = 9;
 
+/// What an order changes of a stock.
+pub(super) const STOCK_CHANGES: &[&str] = &["s_quantity", "s_ytd", "s_order_cnt", "s_remote_cnt"];
+
 /// Customers of a district with one last name, about.
 const SAME_NAME: u32 = 3;
 /// Lines of an order, on average, and of the last twenty.
-const LINES: u32 = 10;
-const RECENT: u32 = 200;
+pub(super) const LINES: u32 = 10;
+pub(super) const RECENT: u32 = 200;
 
 impl Stmt {
     pub(super) fn call(self, params: Vec<Expr>) -> Call {
@@ -137,7 +140,7 @@ fn new_order() -> Vec<Statement> {
             "UPDATE stock SET s_quantity = ?, s_ytd = s_ytd + ?, s_order_cnt = s_order_cnt + 1, \
              s_remote_cnt = s_remote_cnt + ? WHERE s_i_id = ? AND s_w_id = ?",
             &[Int, Int, Int, Int, Int],
-            (STOCK, Update, &["s_quantity", "s_ytd", "s_order_cnt", "s_remote_cnt"]),
+            (STOCK, Update, STOCK_CHANGES),
         ),
         change(
             "line_insert",
@@ -372,6 +375,6 @@ fn by_name(name: &'static str, text: &str) -> Statement {
     Statement { params: vec![Int, Int, Text], access: Some(access), ..Statement::plain(name, text) }
 }
 
-fn access(table: usize, kind: AccessKind, rows: u32, key: usize) -> Access {
+pub(super) fn access(table: usize, kind: AccessKind, rows: u32, key: usize) -> Access {
     Access { table, kind, path: Path::Primary, key: Key::Param(key), rows, changes: Vec::new() }
 }

@@ -22,6 +22,7 @@ fn tpcc(warehouses: u32, wait: WaitMode) -> Tpcc {
         foreign_keys: true,
         isolation: Isolation::default(),
         wait,
+        statements: Statements::default(),
         marks: 0,
     }
 }
@@ -176,7 +177,61 @@ fn the_constants_of_a_run_keep_the_distance_of_clause_2_1_6_1() {
 struct Sent {
     transaction: &'static str,
     calls: Vec<(&'static str, Vec<String>)>,
+    /// How many rows statements must change.
+    changes: Vec<(&'static str, i64)>,
     rolled_back: bool,
+}
+
+/// The third district of the second warehouse has no order to deliver.
+fn is_missing(name: &str, sent: &Sent) -> bool {
+    name == "oldest_lock" && sent.calls.last().unwrap().1 == ["3", "2"]
+}
+
+/// The price of an item, cents, and what its stock is called in a district.
+fn price(item: i64) -> i64 {
+    100 + item
+}
+
+fn information(warehouse: i64, item: i64, district: i64) -> String {
+    format!("stock {warehouse} {item} of district {district}")
+}
+
+/// The rows that a server returns whose columns are collected, from the last key to the first, each row once.
+fn rows_of(name: &str, params: &[String]) -> Vec<Vec<String>> {
+    let of = |text: &String| text.parse::<i64>().unwrap_or(0);
+    let keys = |length: usize| -> Vec<Vec<i64>> {
+        let keys: BTreeSet<Vec<i64>> =
+            params.chunks(length).map(|key| key.iter().map(of).collect()).collect();
+        keys.into_iter().rev().collect()
+    };
+    let texts = |row: &[i64]| -> Vec<String> { row.iter().map(i64::to_string).collect() };
+    match name {
+        "recent_items" => (1..=200).map(|item| texts(&[item])).collect(),
+        "items" => keys(1)
+            .iter()
+            .filter(|key| key[0] <= 100)
+            .map(|key| {
+                vec![key[0].to_string(), format!("{}.{:02}", price(key[0]) / 100, price(key[0]) % 100)]
+            })
+            .collect(),
+        "stock_locks" => keys(2)
+            .iter()
+            .map(|key| {
+                let information = (1..=10).map(|district| information(key[0], key[1], district));
+                [texts(&[key[0], key[1], 12]), vec!["data".into()], information.collect()].concat()
+            })
+            .collect(),
+        "order_customers" | "lines_totals" => {
+            let orders = keys(3).into_iter().filter(|key| key[2] > 0);
+            let of_customer = name == "order_customers";
+            let row = |key: Vec<i64>| {
+                let total = format!("{}.50", 200 + key[1]);
+                vec![key[1].to_string(), if of_customer { (100 + key[1]).to_string() } else { total }]
+            };
+            orders.map(row).collect()
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// Executes transactions against answers that a server of full size would give.
@@ -189,7 +244,7 @@ fn sent(of: &Tpcc, client: u32, transactions: usize) -> Vec<Sent> {
         let situation = Situation { client, sequence: sequence as u64, unique: &unique };
         play.choose(&program);
         let transaction = program.description().transactions[play.transaction()].name;
-        let mut one = Sent { transaction, calls: Vec::new(), rolled_back: false };
+        let mut one = Sent { transaction, calls: Vec::new(), changes: Vec::new(), rolled_back: false };
         loop {
             let calls = match play.next(&program, &situation) {
                 Next::Send(calls) => calls,
@@ -211,6 +266,7 @@ fn sent(of: &Tpcc, client: u32, transactions: usize) -> Vec<Sent> {
                 one.calls.push((name, call.params.iter().map(sql).collect()));
                 for bind in &call.binds {
                     let value = match (name, bind.column) {
+                        ("oldest_lock", 0) if is_missing(name, &one) => Datum::Null,
                         ("district_lock" | "district_orders" | "oldest_lock" | "last_order", 0) => {
                             Datum::Int(3_001)
                         }
@@ -233,13 +289,22 @@ fn sent(of: &Tpcc, client: u32, transactions: usize) -> Vec<Sent> {
                     };
                     play.set(bind.into, value);
                 }
-                if let Some(collect) = call.collect {
-                    (0..200).for_each(|at| {
-                        play.set(crate::Register(collect.into.0 + at), Datum::Int(i64::from(at) + 1))
-                    });
+                let rows = rows_of(name, &one.calls.last().unwrap().1);
+                for collect in &call.collect {
+                    let column = usize::try_from(play.number(&collect.column, &situation).unwrap()).unwrap();
+                    for (row, into) in rows.iter().zip(collect.into.0..) {
+                        let datum =
+                            row[column].parse().map_or(Datum::Text(row[column].as_bytes()), Datum::Int);
+                        play.set(crate::Register(into), datum);
+                    }
                 }
                 if let Some(count) = call.count {
-                    play.set(count, Datum::Int(if name == "recent_items" { 200 } else { 1 }));
+                    let single = i64::from(!is_missing(name, &one));
+                    let rows = if call.collect.is_empty() { single } else { rows.len() as i64 };
+                    play.set(count, Datum::Int(rows));
+                }
+                if let Some(changes) = &call.changes {
+                    one.changes.push((name, play.number(changes, &situation).unwrap()));
                 }
             }
         }
@@ -334,6 +399,132 @@ fn a_new_order_is_the_statements_of_its_clause_in_order_with_what_they_returned(
             assert_eq!(update[0], left.to_string(), "{update:?}");
         }
     }
+}
+
+/// Ten items of the same few orders: two lines of an order often have one.
+fn crowded(statements: Statements) -> Tpcc {
+    Tpcc { statements, scale: Scale { items: 100, ..Scale::default() }, ..tpcc(2, WaitMode::None) }
+}
+
+fn calls<'a>(one: &'a Sent, name: &'static str) -> Vec<&'a [String]> {
+    one.calls.iter().filter(|(of, _)| *of == name).map(|(_, params)| params.as_slice()).collect()
+}
+
+#[test]
+fn batched_lines_find_their_items_and_stock_by_key_and_an_item_twice_leaves_what_both_leave() {
+    let (single, batched) =
+        (sent(&crowded(Statements::Single), 1, 4_000), sent(&crowded(Statements::Batched), 1, 4_000));
+    let mut twice = 0;
+    for (single, batched) in single.iter().zip(&batched) {
+        assert_eq!((single.transaction, single.rolled_back), (batched.transaction, batched.rolled_back));
+        if batched.transaction != "new_order" {
+            continue;
+        }
+        let names: Vec<&str> = batched.calls.iter().map(|(name, _)| *name).collect();
+        let wanted: usize = batched.calls[3].1[4].parse().unwrap();
+        let lines = wanted - usize::from(batched.rolled_back);
+        let end = if batched.rolled_back { "rollback" } else { "commit" };
+        let updates = vec!["stock_update"; lines];
+        let work = [&["items", "stock_locks"][..], &updates, &["line_inserts", end]].concat();
+        assert_eq!(names[5..], work);
+        assert_eq!(batched.calls[..5], single.calls[..5]);
+        let items = calls(batched, "items")[0];
+        assert_eq!(items.len(), wanted);
+        assert_eq!(
+            items.last().unwrap() == "101",
+            batched.rolled_back,
+            "an item that no one has is asked for"
+        );
+        assert!(batched.changes.contains(&("line_inserts", lines as i64)), "{:?}", batched.changes);
+
+        let inserted: Vec<&[String]> = calls(batched, "line_inserts")[0].chunks(9).collect();
+        let (of_single, updates) = (calls(single, "line_insert"), calls(batched, "stock_update"));
+        assert_eq!((inserted.len(), of_single.len(), updates.len()), (lines, lines, lines));
+        let mut left: BTreeMap<(i64, i64), i64> = BTreeMap::new();
+        for (at, line) in inserted.iter().enumerate() {
+            assert_eq!(line[..7], of_single[at][..7], "the lines are those of single statements");
+            let number = |at: usize| line[at].parse::<i64>().unwrap();
+            let [district, item, supply, quantity] = [1, 4, 5, 6].map(number);
+            let amount = price(item) * quantity;
+            assert_eq!(line[7], format!("'{}.{:02}'", amount / 100, amount % 100));
+            assert_eq!(line[8], format!("'{}'", information(supply, item, district)));
+            twice += usize::from(left.contains_key(&(supply, item)));
+            let stock = left.entry((supply, item)).or_insert(12);
+            *stock = if *stock - quantity >= 10 { *stock - quantity } else { *stock - quantity + 91 };
+            let update = [stock.to_string(), line[6].clone()];
+            assert_eq!(
+                (&updates[at][..2], &updates[at][3..]),
+                (&update[..], &line[4..6]),
+                "{at}: {updates:?}"
+            );
+        }
+    }
+    assert!(twice > 500, "{twice} lines had an item that was in the order already");
+    let rolled_back = batched.iter().filter(|one| one.rolled_back).count();
+    assert!(rolled_back > 5, "{rolled_back}");
+}
+
+#[test]
+fn a_batched_delivery_takes_the_districts_that_have_an_order_and_their_customers_by_key() {
+    let all = sent(&crowded(Statements::Batched), 1, 4_000);
+    let deliveries: Vec<&Sent> = all.iter().filter(|one| one.transaction == "delivery").collect();
+    for one in &deliveries {
+        let warehouse = calls(one, "oldest_lock")[0][1].as_str();
+        let missing = if warehouse == "2" { 1 } else { 0 };
+        assert_eq!(calls(one, "oldest_lock").len(), 10);
+        let delivered = 10 - missing;
+        for name in ["oldest_deletes", "order_carriers"] {
+            assert!(one.changes.contains(&(name, delivered)), "{name}: {:?}", one.changes);
+        }
+        let keys = calls(one, "oldest_deletes")[0];
+        for (district, key) in (1..=10).zip(keys.chunks(3)) {
+            let order = if district == 3 && missing == 1 { "0" } else { "3001" };
+            assert_eq!(key, [warehouse, &district.to_string(), order]);
+        }
+        for name in ["order_customers", "lines_delivered", "lines_totals"] {
+            assert_eq!(calls(one, name), [keys], "{name}");
+        }
+        assert_eq!(calls(one, "order_carriers")[0][1..], *keys);
+        let customers = calls(one, "customer_delivered");
+        let districts = (1..=10).filter(|district| *district != 3 || missing == 0);
+        let wanted: Vec<Vec<String>> = districts
+            .map(|of: i64| {
+                vec![format!("'{}.50'", 200 + of), (100 + of).to_string(), of.to_string(), warehouse.into()]
+            })
+            .collect();
+        assert_eq!(customers, wanted);
+    }
+    let missed = deliveries.iter().filter(|one| calls(one, "customer_delivered").len() == 9).count();
+    assert!(0 < missed && missed < deliveries.len(), "{missed} of {}", deliveries.len());
+}
+
+#[test]
+fn batched_statements_are_less_than_half_and_come_behind_the_mark() {
+    let of = |marks| Tpcc { marks, statements: Statements::Batched, ..tpcc(10, WaitMode::None) };
+    for marks in [0, 4] {
+        let all = sent(&of(marks), 0, 8_000);
+        let mean = all.iter().map(|one| one.calls.len()).sum::<usize>() as f64 / all.len() as f64;
+        let marked = if marks > 0 { 1.0 } else { 0.0 };
+        assert!((mean - 13.9 - marked).abs() < 0.4, "{mean}");
+        let level = all.iter().find(|one| one.transaction == "stock_level").unwrap();
+        let names: Vec<&str> = level.calls.iter().map(|(name, _)| *name).collect();
+        let wanted = ["district_orders", "stock_count", "mark", "commit"];
+        assert!(names.iter().eq(wanted.iter().filter(|name| marks > 0 || **name != "mark")), "{names:?}");
+    }
+    let sets = Tpcc { table_sets: 2, ..of(0) }.describe();
+    sets.check().unwrap();
+    let update = sets.statements.iter().rfind(|of| of.name == "stock_update").unwrap();
+    assert!(
+        update.text.starts_with("UPDATE stock{} FORCE INDEX (PRIMARY) SET s_quantity"),
+        "{}",
+        update.text
+    );
+    let numbered = |name: &str| sets.statements.iter().find(|of| of.name == name).unwrap().text.clone();
+    assert!(
+        numbered("stock_count").contains("FROM order_line{}, stock{} WHERE"),
+        "{}",
+        numbered("stock_count")
+    );
 }
 
 #[test]

@@ -7,27 +7,27 @@ use super::{DISTRICTS, Tpcc, WaitMode};
 use crate::expr::{Expr, Op, Register};
 use crate::script::{Bind, Call, Collect, Step, Transaction};
 
-const W: Register = Register(0);
-const D: Register = Register(1);
-const C: Register = Register(2);
+pub(super) const W: Register = Register(0);
+pub(super) const D: Register = Register(1);
+pub(super) const C: Register = Register(2);
 /// The warehouse and the district of the customer who pays.
 const C_W: Register = Register(3);
 const C_D: Register = Register(4);
 /// Lines of the order; whether its last item is unused; whether all its stock is of its warehouse.
-const LINES: Register = Register(5);
-const UNUSED: Register = Register(6);
+pub(super) const LINES: Register = Register(5);
+pub(super) const UNUSED: Register = Register(6);
 const ALL_LOCAL: Register = Register(7);
 /// A place in an array, from 0.
-const PLACE: Register = Register(8);
-const O_ID: Register = Register(9);
-const KEY: Register = Register(10);
-const ITEM: Register = Register(11);
-const SUPPLY: Register = Register(12);
-const QUANTITY: Register = Register(13);
-const PRICE: Register = Register(14);
-const STOCK: Register = Register(15);
+pub(super) const PLACE: Register = Register(8);
+pub(super) const O_ID: Register = Register(9);
+pub(super) const KEY: Register = Register(10);
+pub(super) const ITEM: Register = Register(11);
+pub(super) const SUPPLY: Register = Register(12);
+pub(super) const QUANTITY: Register = Register(13);
+pub(super) const PRICE: Register = Register(14);
+pub(super) const STOCK: Register = Register(15);
 /// How many rows there were.
-const FOUND: Register = Register(16);
+pub(super) const FOUND: Register = Register(16);
 const BY_NAME: Register = Register(17);
 const LAST: Register = Register(18);
 /// The number of a last name, from 0.
@@ -40,20 +40,20 @@ const CREDIT: Register = Register(23);
 const BALANCE: Register = Register(24);
 const PAID: Register = Register(25);
 const DATA: Register = Register(26);
-const CARRIER: Register = Register(27);
-const TOTAL: Register = Register(28);
-const THRESHOLD: Register = Register(29);
+pub(super) const CARRIER: Register = Register(27);
+pub(super) const TOTAL: Register = Register(28);
+pub(super) const THRESHOLD: Register = Register(29);
 /// Arrays: s_dist_01 to s_dist_10; the order's lines; the items of the last twenty orders.
 const DISTRICT_INFO: Register = Register(30);
-const ORDER: Register = Register(40);
-const ITEMS: Register = Register(55);
+pub(super) const ORDER: Register = Register(40);
+pub(super) const ITEMS: Register = Register(55);
 const MOST_ITEMS: u16 = 20 * 15;
 pub(super) const REGISTERS: u16 = ITEMS.0 + MOST_ITEMS;
 
 /// A line is kept as one number, so that lines can be sorted by warehouse and item: what comes behind the quantity, and
 /// behind the item.
-const BEHIND_QUANTITY: i64 = 16;
-const BEHIND_ITEM: i64 = 1 << 20;
+pub(super) const BEHIND_QUANTITY: i64 = 16;
+pub(super) const BEHIND_ITEM: i64 = 1 << 20;
 
 const SECOND_US: i64 = 1_000_000;
 
@@ -93,7 +93,7 @@ impl Tpcc {
     }
 
     /// The warehouse of the transaction.
-    fn home(&self) -> Step {
+    pub(super) fn home(&self) -> Step {
         let warehouses = i64::from(self.warehouses);
         let of_client = || Expr::Client.op(Op::Div, Expr::Int(DISTRICTS.into()));
         Step::Set(
@@ -115,7 +115,7 @@ impl Tpcc {
     }
 
     /// The end of a transaction that stays.
-    fn commit(&self) -> Vec<Step> {
+    pub(super) fn commit(&self) -> Vec<Step> {
         let mark = Stmt::Mark.call(vec![Expr::Sequence, Expr::Client]);
         let mark = (self.marks > 0).then(|| send(one(mark)));
         mark.into_iter().chain([Step::Commit(Stmt::Commit.call(Vec::new()))]).collect()
@@ -136,36 +136,30 @@ impl Tpcc {
     }
 
     fn new_order(&self) -> Vec<Step> {
-        let customer = Stmt::CustomerWarehouse.call(vec![of(W), of(D), of(C)]);
-        let lock = Call { binds: vec![bind(0, O_ID)], ..Stmt::DistrictLock.call(vec![of(D), of(W)]) };
-        let next = one(Stmt::DistrictNext.call(vec![of(O_ID), of(D), of(W)]));
-        let order = vec![of(O_ID), of(D), of(W), of(C), of(LINES), of(ALL_LOCAL)];
-        let new = Stmt::NewOrderInsert.call(vec![of(O_ID), of(D), of(W)]);
-        let sound = of(LINES).op(Op::Sub, of(UNUSED));
         let unused = vec![
-            send(Stmt::Item.call(vec![Expr::Int(i64::from(self.scale.items) + 1)])),
+            send(Stmt::Item.call(vec![self.unused_item()])),
             Step::RollBack(Stmt::RollBack.call(Vec::new())),
         ];
         [
             self.order_input(),
+            order_head(),
             vec![
-                Step::RetryFromHere,
-                send(customer),
-                send(lock),
-                send(next),
-                send(Stmt::OrderInsert.call(order)),
-                send(new),
                 Step::Set(PLACE, Expr::Int(0)),
-                Step::Repeat(sound, order_line()),
+                Step::Repeat(sound_lines(), order_line()),
                 Step::If(of(UNUSED), unused, self.commit()),
             ],
         ]
         .concat()
     }
 
+    /// An item that no one has.
+    pub(super) fn unused_item(&self) -> Expr {
+        Expr::Int(i64::from(self.scale.items) + 1)
+    }
+
     /// Clause 2.4.1: 5 to 15 lines, one in a hundred from another warehouse, one in a hundred orders with an unused
     /// item at its end. The lines are sorted, as in tpcc-mysql, so that orders lock the stock in one order.
-    fn order_input(&self) -> Vec<Step> {
+    pub(super) fn order_input(&self) -> Vec<Step> {
         let key = |item: Expr| {
             let both = of(SUPPLY).op(Op::Mul, Expr::Int(BEHIND_ITEM)).op(Op::Add, item);
             both.op(Op::Mul, Expr::Int(BEHIND_QUANTITY)).op(Op::Add, Expr::up_to(10))
@@ -299,13 +293,8 @@ impl Tpcc {
     }
 
     fn stock_level(&self) -> Vec<Step> {
-        let district = match self.wait {
-            WaitMode::None => Expr::up_to(DISTRICTS.into()),
-            // Clause 2.8.1.1: that of the terminal.
-            WaitMode::Spec => Expr::Client.op(Op::Rem, Expr::Int(DISTRICTS.into())).plus(1),
-        };
         let recent = Call {
-            collect: Some(Collect { column: 0, into: ITEMS, most: MOST_ITEMS }),
+            collect: vec![Collect { column: Expr::Int(0), into: ITEMS, most: MOST_ITEMS }],
             count: Some(FOUND),
             ..Stmt::RecentItems.call(vec![of(W), of(D), of(O_ID), of(O_ID)])
         };
@@ -315,47 +304,108 @@ impl Tpcc {
             Step::Set(PLACE, of(PLACE).plus(1)),
         ];
         let steps = vec![
+            send(recent),
+            Step::Set(PLACE, Expr::Int(0)),
+            Step::Repeat(of(FOUND).op(Op::Min, Expr::Int(MOST_ITEMS.into())), below),
+        ];
+        [self.stock_level_head(), steps, self.commit()].concat()
+    }
+
+    /// The input of a Stock-Level, and the next order of its district.
+    pub(super) fn stock_level_head(&self) -> Vec<Step> {
+        let district = match self.wait {
+            WaitMode::None => Expr::up_to(DISTRICTS.into()),
+            // Clause 2.8.1.1: that of the terminal.
+            WaitMode::Spec => Expr::Client.op(Op::Rem, Expr::Int(DISTRICTS.into())).plus(1),
+        };
+        vec![
             self.home(),
             Step::Set(D, district),
             Step::Set(THRESHOLD, Expr::between(10, 20)),
             Step::RetryFromHere,
             send(Call { binds: vec![bind(0, O_ID)], ..Stmt::DistrictOrders.call(vec![of(D), of(W)]) }),
-            send(recent),
-            Step::Set(PLACE, Expr::Int(0)),
-            Step::Repeat(of(FOUND).op(Op::Min, Expr::Int(MOST_ITEMS.into())), below),
-        ];
-        [steps, self.commit()].concat()
+        ]
     }
+}
+
+/// The statements of a New-Order before its lines.
+pub(super) fn order_head() -> Vec<Step> {
+    let customer = Stmt::CustomerWarehouse.call(vec![of(W), of(D), of(C)]);
+    let lock = Call { binds: vec![bind(0, O_ID)], ..Stmt::DistrictLock.call(vec![of(D), of(W)]) };
+    let next = one(Stmt::DistrictNext.call(vec![of(O_ID), of(D), of(W)]));
+    let order = vec![of(O_ID), of(D), of(W), of(C), of(LINES), of(ALL_LOCAL)];
+    let new = Stmt::NewOrderInsert.call(vec![of(O_ID), of(D), of(W)]);
+    vec![
+        Step::RetryFromHere,
+        send(customer),
+        send(lock),
+        send(next),
+        send(Stmt::OrderInsert.call(order)),
+        send(new),
+    ]
+}
+
+/// How many lines of an order have an item that is used.
+pub(super) fn sound_lines() -> Expr {
+    of(LINES).op(Op::Sub, of(UNUSED))
 }
 
 /// The next line of an order: its item, its stock, itself (clause 2.4.2.2).
 fn order_line() -> Vec<Step> {
-    let behind = |register, by| of(register).op(Op::Div, Expr::Int(by));
-    let item = behind(KEY, BEHIND_QUANTITY).op(Op::Rem, Expr::Int(BEHIND_ITEM));
     let price = Call { binds: vec![bind(0, PRICE)], ..Stmt::Item.call(vec![of(ITEM)]) };
     let information = (0..10_u16).map(|at| bind(2 + at, Register(DISTRICT_INFO.0 + at)));
     let binds = std::iter::once(bind(0, STOCK)).chain(information).collect();
     let lock = Call { binds, ..Stmt::StockLock.call(vec![of(ITEM), of(SUPPLY)]) };
-    let left = || of(STOCK).op(Op::Sub, of(QUANTITY));
-    let enough = Expr::Int(9).op(Op::Less, left());
-    let remote = Expr::Int(1).op(Op::Sub, of(SUPPLY).op(Op::Equal, of(W)));
-    let stock = vec![of(STOCK), of(QUANTITY), remote, of(ITEM), of(SUPPLY)];
-    let amount = decimal(cents(PRICE).op(Op::Mul, of(QUANTITY)));
     let own = Expr::Element(DISTRICT_INFO, Box::new(of(D).plus(-1)));
-    let line =
-        vec![of(O_ID), of(D), of(W), of(PLACE).plus(1), of(ITEM), of(SUPPLY), of(QUANTITY), amount, own];
+    let line = vec![
+        of(O_ID),
+        of(D),
+        of(W),
+        of(PLACE).plus(1),
+        of(ITEM),
+        of(SUPPLY),
+        of(QUANTITY),
+        line_amount(),
+        own,
+    ];
+    let work = vec![
+        send(price),
+        send(lock),
+        Step::Set(STOCK, stock_left()),
+        send(one(Stmt::StockUpdate.call(stock_values()))),
+        send(Stmt::LineInsert.call(line)),
+        Step::Set(PLACE, of(PLACE).plus(1)),
+    ];
+    [line_key(), work].concat()
+}
+
+/// The parts of the line at the present place.
+pub(super) fn line_key() -> Vec<Step> {
+    let behind = |register, by| of(register).op(Op::Div, Expr::Int(by));
+    let item = behind(KEY, BEHIND_QUANTITY).op(Op::Rem, Expr::Int(BEHIND_ITEM));
     vec![
         Step::Set(KEY, Expr::Element(ORDER, Box::new(of(PLACE)))),
         Step::Set(QUANTITY, of(KEY).op(Op::Rem, Expr::Int(BEHIND_QUANTITY))),
         Step::Set(ITEM, item),
         Step::Set(SUPPLY, behind(KEY, BEHIND_QUANTITY * BEHIND_ITEM)),
-        send(price),
-        send(lock),
-        Step::Set(STOCK, choose(enough, left(), left().plus(91))),
-        send(one(Stmt::StockUpdate.call(stock))),
-        send(Stmt::LineInsert.call(line)),
-        Step::Set(PLACE, of(PLACE).plus(1)),
     ]
+}
+
+/// What an order leaves of the stock of its line (clause 2.4.2.2).
+pub(super) fn stock_left() -> Expr {
+    let left = || of(STOCK).op(Op::Sub, of(QUANTITY));
+    let enough = Expr::Int(9).op(Op::Less, left());
+    choose(enough, left(), left().plus(91))
+}
+
+/// The parameters of the update of a line's stock.
+pub(super) fn stock_values() -> Vec<Expr> {
+    let remote = Expr::Int(1).op(Op::Sub, of(SUPPLY).op(Op::Equal, of(W)));
+    vec![of(STOCK), of(QUANTITY), remote, of(ITEM), of(SUPPLY)]
+}
+
+pub(super) fn line_amount() -> Expr {
+    decimal(cents(PRICE).op(Op::Mul, of(QUANTITY)))
 }
 
 /// What is put in front of the data of a customer with bad credit; 500 characters stay (clause 2.5.2.2).
@@ -377,7 +427,7 @@ fn percent(of: i64) -> Expr {
     Expr::up_to(100).op(Op::Less, Expr::Int(of + 1))
 }
 
-fn of(register: Register) -> Expr {
+pub(super) fn of(register: Register) -> Expr {
     Expr::Register(register)
 }
 
@@ -393,17 +443,17 @@ fn choose(condition: Expr, then: Expr, otherwise: Expr) -> Expr {
     Expr::Choose(Box::new(condition), Box::new(then), Box::new(otherwise))
 }
 
-fn send(call: Call) -> Step {
+pub(super) fn send(call: Call) -> Step {
     Step::Send(vec![call])
 }
 
 /// A call that must change one row.
-fn one(call: Call) -> Call {
-    Call { changes: Some(1), ..call }
+pub(super) fn one(call: Call) -> Call {
+    Call { changes: Some(Expr::Int(1)), ..call }
 }
 
 /// A column of the first row.
-fn bind(column: u16, into: Register) -> Bind {
+pub(super) fn bind(column: u16, into: Register) -> Bind {
     Bind { row: Expr::Int(0), column, into }
 }
 

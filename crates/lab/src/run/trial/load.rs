@@ -66,6 +66,7 @@ impl TrialContext<'_> {
                     table_sets: 0,
                     isolation: plan.isolation,
                     wait: plan.wait,
+                    statements: plan.statements,
                     clients: self.clients(),
                     ledger,
                 };
