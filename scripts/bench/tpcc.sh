@@ -3,6 +3,7 @@
 #
 # usage: scripts/bench/tpcc.sh [EBBTIDE]
 # Settings by environment: WAREHOUSES=10 CONNECTIONS=16 SECONDS_EACH=15 REPEATS=3 LOADS=1 POOL=3G LOG=1G
+#   LOAD_CONNECTIONS=2: connections that load; one for each processor where nothing is said
 #   GO_TPC=go-tpc TPCC_START=tpcc_start: the programs of the others, by name or path. go-tpc is built with Go from the Go
 #     module proxy where it is not there; tpcc-mysql from TPCC_MYSQL, a checkout of github.com/Percona-Lab/tpcc-mysql, with
 #     gcc and mariadb_config (package libmariadb-dev): no registry has it. One that is not there is left out
@@ -35,6 +36,7 @@ CONNECTIONS=${CONNECTIONS:-16}
 SECONDS_EACH=${SECONDS_EACH:-15}
 REPEATS=${REPEATS:-3}
 LOADS=${LOADS:-1}
+LOAD_CONNECTIONS=${LOAD_CONNECTIONS:-$(nproc)}
 POOL=${POOL:-3G}
 GO_TPC=${GO_TPC:-go-tpc}
 TPCC_START=${TPCC_START:-tpcc_start}
@@ -100,18 +102,15 @@ quietly() {
     esac
 }
 
-# Loads the tables of a kit, with a connection for each processor; prints the seconds.
+# Loads the tables of a kit; prints the seconds.
 load_tables() {
-    local kit=$1 threads
-    threads=$(nproc)
+    local kit=$1
     if [ "$kit" = ebbtide ]; then
         sql 'DROP DATABASE ours; CREATE DATABASE ours'
-        quietly /usr/bin/time -q -f 'TOOK %e %U %S' -o "$BENCH_DIR/use" \
-            "$EBBTIDE" load prepare tpcc "${ours[@]}" --threads="$threads"
+        quietly isolated_time "$EBBTIDE" load prepare tpcc "${ours[@]}" --threads="$LOAD_CONNECTIONS"
     else
         sql 'DROP DATABASE gotpc; CREATE DATABASE gotpc'
-        quietly /usr/bin/time -q -f 'TOOK %e %U %S' -o "$BENCH_DIR/use" \
-            "$GO_TPC" tpcc prepare "${theirs[@]}" -T "$threads" --no-check
+        quietly isolated_time "$GO_TPC" tpcc prepare "${theirs[@]}" -T "$LOAD_CONNECTIONS" --no-check
     fi
     awk -v kit="$kit" '/^TOOK/ { print "load", kit, $2, $3 + $4 }' "$BENCH_DIR/use" >>"$BENCH_DIR/results"
 }
