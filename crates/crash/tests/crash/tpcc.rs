@@ -54,7 +54,7 @@ fn tpcc_is_whole_after_cuts_and_a_careless_server_loses_its_last_transactions() 
 [arms.durable.settings]
 flush_log_at_trx_commit = 1
 [arms.durable.load]
-statements = "batched"
+statements = \"batched\"
 [arms.careless.settings]
 flush_log_at_trx_commit = 2
 sync_binlog = 0

@@ -498,17 +498,12 @@ impl WorkloadTable {
             }
         };
         let mut shape = tpcc::shape(scaled(warehouses, factor), kit, keys);
-        match (self.batched.unwrap_or(false), kit) {
-            (false, _) => {}
-            (true, tpcc::Kit::TpccMysql) => tpcc::batch(&mut shape),
-            (true, tpcc::Kit::SysbenchTpcc) => {
+        if self.batched == Some(true) {
+            if kit == tpcc::Kit::SysbenchTpcc {
                 let (key, value) = ("workload.batched".into(), "true".into());
-                return Err(ProfileError::Range {
-                    key,
-                    value,
-                    allowed: "false with kit = \"sysbench-tpcc\"",
-                });
+                return Err(ProfileError::Range { key, value, allowed: "false with this kit" });
             }
+            tpcc::batch(&mut shape);
         }
         Ok(shape)
     }
