@@ -131,7 +131,7 @@ fn metrics_of_a_gp2_are_sized_priced_and_put_beside_today() {
         "resource \"aws_ebs_volume\" \"data\" {",
         "The AWS whitepaper's rule, 200 IOPS for each request in the queue",
         "Aurora I/O-Optimized",
-        "?: the catalogue has no price in us-east-1 of an instance of db.r5.large on RDS; storage of RDS io2 with a standby;",
+        "?: the catalogue has no price in us-east-1 of an instance of db.r5.large on RDS with a standby; storage of RDS io2 with a standby;",
         "AmazonRDS and give it with --prices FILE: https://pricing.us-east-1.amazonaws.com/offers/v1.0/aws/AmazonRDS/current/us-east-1/index.csv",
     ] {
         assert!(text.contains(words), "'{words}' is not in: {text}");

@@ -59,6 +59,8 @@ pub struct RdsPrices {
     pub backup_gb_month: Option<Usd>,
     /// An hour of each instance class, in one zone and with a standby.
     pub instances: BTreeMap<String, RdsInstancePrice>,
+    /// What the instances' prices are of, where they are not of the source of the others.
+    pub instances_of: Option<String>,
 }
 
 /// Prices of a type of RDS storage; `multi` are those with a standby in a second zone.
@@ -110,8 +112,10 @@ pub struct AuroraPrices {
     pub backup_gb_month: Option<Usd>,
     /// An hour of each instance class.
     pub instances: BTreeMap<String, AuroraInstancePrice>,
-    /// What the instances' prices are of, where they are not Aurora MySQL's own.
-    pub instances_of: Option<String>,
+    /// What the instances' prices with Aurora Standard are of, where they are not of the source of the others.
+    pub standard_instances_of: Option<String>,
+    /// The same with Aurora I/O-Optimized.
+    pub io_optimized_instances_of: Option<String>,
 }
 
 /// Prices of a storage configuration of Aurora.

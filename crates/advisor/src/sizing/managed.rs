@@ -1,8 +1,8 @@
 //! The same load on EC2 with EBS, on RDS and on Aurora: what each costs a month, and what has to be true.
 
 use ebbtide_catalog::{
-    AuroraStoragePrice, HOURS_A_MONTH, InstanceType, ManagedPrices, Raid0, RdsStoragePrice, Resolved, Spec,
-    Usd, VolumeSpec,
+    AuroraStoragePrice, HOURS_A_MONTH, InstanceType, ManagedPrices, Raid0, RdsInstancePrice, RdsStoragePrice,
+    Resolved, Spec, Usd, VolumeSpec,
 };
 use ebbtide_volume::GIB;
 use serde::Serialize;
@@ -236,6 +236,7 @@ fn rds_gp3(space: &Space<'_>, prices: &ManagedPrices) -> Platform {
     let mut notes =
         vec!["RDS stripes over four volumes from 400 GiB on, with 12,000 IOPS and 500 MiB/s included".into()];
     notes.extend(raised.filter(|_| gib < STRIPED_FROM_GIB));
+    notes.extend(instance_of(rds_hours(space, prices).single_hour, prices.rds.instances_of.as_ref()));
     let (more_iops, more_mib_s) = (iops - base.0, mib_s - base.1);
     let sum = |gb: Option<Usd>, iops: Option<Usd>, mib_s: Option<Usd>| {
         let part = |price: Option<Usd>, amount: u64| {
@@ -288,7 +289,13 @@ fn rds_io2(space: &Space<'_>, prices: &ManagedPrices) -> Platform {
         Some(gb?.times(gib) + per?.times(iops))
     };
     let parts = rds_parts(space, prices, sum(of, false), sum(of, true), "storage of RDS io2");
-    parts.platform("RDS, io2", format!("{gib} GiB, {iops} IOPS"), raised.into_iter().collect())
+    let known = instance_of(rds_hours(space, prices).single_hour, prices.rds.instances_of.as_ref());
+    parts.platform("RDS, io2", format!("{gib} GiB, {iops} IOPS"), raised.into_iter().chain(known).collect())
+}
+
+/// What an hour of the instance costs on RDS.
+fn rds_hours(space: &Space<'_>, prices: &ManagedPrices) -> RdsInstancePrice {
+    space.instance.and_then(|one| prices.rds.instances.get(&class(one)).copied()).unwrap_or_default()
 }
 
 /// The parts of RDS. `unpriced` says what of the storage has no price, where it has none.
@@ -299,8 +306,7 @@ fn rds_parts(
     standby_storage: Option<Usd>,
     unpriced: &str,
 ) -> Parts {
-    let hours = space.instance.and_then(|one| prices.rds.instances.get(&class(one)).copied());
-    let hours = hours.unwrap_or_default();
+    let hours = rds_hours(space, prices);
     let mut missing = Vec::new();
     match (storage, standby_storage) {
         (None, _) => missing.push(MissingPrice::rds(unpriced)),
@@ -334,6 +340,12 @@ fn class(instance: &InstanceType) -> String {
     format!("db.{}", instance.name)
 }
 
+/// What the price of an instance is of, where it has one and that has to be said.
+fn instance_of(hour: Option<Usd>, of: Option<&String>) -> Option<String> {
+    let of = of.filter(|_| hour.is_some())?;
+    Some(format!("the instance's price is that of {of}"))
+}
+
 fn not_met(name: &str, why: String) -> Platform {
     Platform {
         name: name.into(),
@@ -354,13 +366,18 @@ fn aurora(space: &Space<'_>, prices: &ManagedPrices, io: Option<AuroraIo>) -> Ve
     let hours = space.instance.and_then(|one| of.instances.get(&class(one)).copied()).unwrap_or_default();
     let of_class = space.instance.map_or_else(|| "an instance".to_owned(), class);
     let mut all = Vec::new();
-    for (name, price, hour, optimized) in [
-        ("Aurora Standard", of.standard, hours.standard_hour, false),
-        ("Aurora I/O-Optimized", of.io_optimized, hours.io_optimized_hour, true),
+    for (name, price, hour, hour_of, optimized) in [
+        ("Aurora Standard", of.standard, hours.standard_hour, &of.standard_instances_of, false),
+        (
+            "Aurora I/O-Optimized",
+            of.io_optimized,
+            hours.io_optimized_hour,
+            &of.io_optimized_instances_of,
+            true,
+        ),
     ] {
         let mut notes = vec![format!("charged for the data that there are, of which {gib} GiB are the most")];
-        let known = of.instances_of.as_ref().filter(|_| hour.is_some());
-        notes.extend(known.map(|of| format!("the instance's price is that of {of}")));
+        notes.extend(instance_of(hour, hour_of.as_ref()));
         let mut parts = aurora_parts(name, price, io.filter(|_| !optimized), gib, hour.map(a_month));
         if space.instance.is_some() && hour.is_none() {
             parts.missing.push(MissingPrice::rds(format!("an instance of {of_class} on {name}")));

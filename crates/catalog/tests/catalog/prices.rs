@@ -308,3 +308,26 @@ fn prices_that_make_no_sense_are_refused() {
         "{error}"
     );
 }
+
+#[test]
+fn an_instance_class_is_a_known_instance_and_costs_more_than_it_in_proportion_to_its_size() {
+    let catalog = Catalog::builtin();
+    let prices = catalog.prices(Some("us-east-1")).unwrap();
+    let managed = prices.managed().unwrap();
+    let rds = managed.rds.instances.iter().map(|(class, price)| (class, price.single_hour.unwrap()));
+    let aurora = managed.aurora.instances.iter().map(|(class, price)| (class, price.standard_hour.unwrap()));
+    for (class, hour) in rds.chain(aurora) {
+        let instance = catalog.instance(class).unwrap_or_else(|error| panic!("{class}: {error}"));
+        let alone = prices.instance(class).unwrap_or_else(|| panic!("{class} has no price on EC2"));
+        let ratio = hour.micros() as f64 / alone.usd_hour.micros() as f64;
+        assert!((1.4..2.7).contains(&ratio), "{class}: {ratio} of {}", instance.name);
+    }
+    for family in ["r5", "r6g", "r6i", "r7g", "m5", "m6i"] {
+        let class = |size: &str| managed.rds.instances[&format!("db.{family}.{size}")];
+        let micros = |size: &str| class(size).single_hour.unwrap().micros() as f64;
+        let ratio = micros("2xlarge") / micros("large");
+        assert!((ratio / 4.0 - 1.0).abs() < 0.005, "{family}: {ratio}");
+    }
+    assert_eq!(managed.rds.instances["db.r5.2xlarge"].single_hour.map(Usd::micros), Some(960_000));
+    assert_eq!(managed.aurora.instances["db.r5.2xlarge"].standard_hour.map(Usd::micros), Some(1_160_000));
+}
