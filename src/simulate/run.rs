@@ -123,11 +123,13 @@ fn replayed(
     collector: &mut IntervalCollector<'_>,
 ) -> anyhow::Result<(Outcome, TraceRead)> {
     let mut trace = plan.open()?;
-    let outcome = if plan.think_times {
-        replay_closed(setup, trace.by_ref(), collector)
-    } else {
-        replay(setup, trace.by_ref(), collector)
-    };
+    let outcome = trace.read_ahead(|records| {
+        if plan.think_times {
+            replay_closed(setup, records, collector)
+        } else {
+            replay(setup, records, collector)
+        }
+    });
     let read = TraceRead::of(&trace, plan.think_times);
     match outcome {
         Ok(_) if read.requests == 0 => Err(trace::empty(&plan.path, &read).into()),

@@ -117,7 +117,7 @@ pub(super) struct TraceRead {
 }
 
 impl TraceRead {
-    pub(super) fn of<R: BufRead>(trace: &Trace<R>, think_times: bool) -> Self {
+    pub(super) fn of<R>(trace: &Trace<R>, think_times: bool) -> Self {
         let counts = trace.counts();
         Self {
             format: counts.format,
@@ -178,9 +178,9 @@ impl TracePlan {
 /// A trace that cannot be replayed, with how far it was.
 pub(super) fn refusal(path: &Path, error: &ReplayError, requests: u64) -> Refusal {
     let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
-    let before = match requests {
-        0 => String::new(),
-        requests => format!("; read before it: {}", count(requests, "request")),
+    let before = match (error, requests) {
+        (ReplayError::Trace(_), 1..) => format!("; read before it: {}", count(requests, "request")),
+        _ => String::new(),
     };
     let refusal = Refusal::usage(format!("--trace {}: {error}{cause}{before}", path.display()));
     let error = match error {

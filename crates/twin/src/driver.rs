@@ -40,7 +40,7 @@ enum Event {
 ///
 /// # Panics
 /// Where the interval is zero.
-pub fn simulate(setup: Setup<'_>, observer: &mut impl Observer) -> Result<Outcome, SimulateError> {
+pub fn simulate(setup: Setup<'_>, observer: &mut dyn Observer) -> Result<Outcome, SimulateError> {
     let mut run = DriverRun::new(setup)?;
     run.start_phase(0, Nanos::ZERO);
     run.drive(observer)?;
@@ -112,7 +112,7 @@ impl<'a> DriverRun<'a> {
             .map(|latest| latest.max(self.lanes.now()));
     }
 
-    fn drive(&mut self, observer: &mut impl Observer) -> Result<(), SimulateError> {
+    fn drive(&mut self, observer: &mut dyn Observer) -> Result<(), SimulateError> {
         while self.running > 0 {
             let next = self.events.next_time().expect("a clone that runs has an event to come");
             if let Some(deadline) = self.deadline.filter(|&deadline| next > deadline) {

@@ -95,7 +95,7 @@ impl Lanes {
     }
 
     /// Moves the clock, ending the intervals that are wholly before.
-    pub(crate) fn pass_time(&mut self, to: Nanos, observer: &mut impl Observer) -> Result<(), SimulateError> {
+    pub(crate) fn pass_time(&mut self, to: Nanos, observer: &mut dyn Observer) -> Result<(), SimulateError> {
         if to == self.now {
             return Ok(());
         }
@@ -121,7 +121,7 @@ impl Lanes {
         }
     }
 
-    fn end_intervals(&mut self, at: Nanos, observer: &mut impl Observer) -> Result<(), SimulateError> {
+    fn end_intervals(&mut self, at: Nanos, observer: &mut dyn Observer) -> Result<(), SimulateError> {
         for (number, lane) in self.lanes.iter_mut().enumerate() {
             let (volume, instance) = (&mut lane.volume, self.instance.as_ref());
             let ended = lane.balances.any_ended();
@@ -133,7 +133,7 @@ impl Lanes {
     }
 
     /// Ends the run at the present.
-    pub(crate) fn finish(mut self, observer: &mut impl Observer) -> Result<Outcome, SimulateError> {
+    pub(crate) fn finish(mut self, observer: &mut dyn Observer) -> Result<Outcome, SimulateError> {
         let end = self.now;
         self.look_at_balances(end);
         self.end_intervals(end, observer)?;

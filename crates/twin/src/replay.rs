@@ -79,13 +79,22 @@ struct Completion {
 pub fn replay(
     setup: ReplaySetup,
     records: impl IntoIterator<Item = Result<Record, TraceError>>,
-    observer: &mut impl Observer,
+    observer: &mut dyn Observer,
+) -> Result<Outcome, ReplayError> {
+    replay_all(setup, &mut records.into_iter(), observer)
+}
+
+/// Of one type whatever the records come from, so that it is compiled with this crate, which is optimized for speed.
+fn replay_all(
+    setup: ReplaySetup,
+    records: &mut dyn Iterator<Item = Result<Record, TraceError>>,
+    observer: &mut dyn Observer,
 ) -> Result<Outcome, ReplayError> {
     let smallest = setup.smallest();
     let ReplaySetup { volumes, instance, seed, interval } = setup;
     let mut run =
         Replay { lanes: Lanes::new(volumes, instance, 1, seed, interval), events: EventQueue::new() };
-    for (record, number) in records.into_iter().zip(1_u64..) {
+    for (record, number) in records.zip(1_u64..) {
         let Record { at, io, .. } = record?;
         check_range(number, io, smallest)?;
         run.complete_until(at, observer)?;
@@ -119,7 +128,7 @@ struct Replay {
 
 impl Replay {
     /// Handles the answers up to a time, that time included.
-    fn complete_until(&mut self, to: Nanos, observer: &mut impl Observer) -> Result<(), SimulateError> {
+    fn complete_until(&mut self, to: Nanos, observer: &mut dyn Observer) -> Result<(), SimulateError> {
         while let Some(at) = self.events.next_time().filter(|at| *at <= to) {
             self.lanes.pass_time(at, observer)?;
             let Some((_, Completion { volume, submitted, throttled, op, len })) = self.events.pop() else {

@@ -287,7 +287,7 @@ impl IntervalSampler {
         instance: Option<&Instance>,
         credits_ended: bool,
         now: Nanos,
-        observer: &mut impl Observer,
+        observer: &mut dyn Observer,
     ) -> ControlFlow<()> {
         if now <= self.start {
             return ControlFlow::Continue(());

@@ -31,7 +31,16 @@ pub const READ_AHEAD: usize = 1 << 16;
 pub fn replay_closed(
     setup: ReplaySetup,
     records: impl IntoIterator<Item = Result<Record, TraceError>>,
-    observer: &mut impl Observer,
+    observer: &mut dyn Observer,
+) -> Result<Outcome, ReplayError> {
+    replay_all(setup, &mut records.into_iter(), observer)
+}
+
+/// Of one type whatever the records come from, so that it is compiled with this crate, which is optimized for speed.
+fn replay_all(
+    setup: ReplaySetup,
+    records: &mut dyn Iterator<Item = Result<Record, TraceError>>,
+    observer: &mut dyn Observer,
 ) -> Result<Outcome, ReplayError> {
     let smallest = setup.smallest();
     let ReplaySetup { volumes, instance, seed, interval } = setup;
@@ -165,7 +174,7 @@ impl Closed {
     }
 
     /// Handles the next event; false where there is none.
-    fn step(&mut self, observer: &mut impl Observer) -> Result<bool, SimulateError> {
+    fn step(&mut self, observer: &mut dyn Observer) -> Result<bool, SimulateError> {
         let Some((at, event)) = self.events.pop() else { return Ok(false) };
         self.lanes.pass_time(at, observer)?;
         match event {

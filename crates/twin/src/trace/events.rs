@@ -1,14 +1,11 @@
 //! The events of blktrace: 48 bytes each, and a payload that is passed over.
 
-use std::io::{self, BufRead, Read as _};
-
 use ebbtide_volume::Op;
 
 use super::format::MAGIC;
 use super::lines::{Event, Stage};
 
 const SECTOR: u64 = 512;
-const BYTES: usize = 48;
 
 /// Actions of the block layer, in the low half of the field.
 const QUEUE: u32 = 1;
@@ -31,61 +28,52 @@ pub(super) struct Events {
     number: u32,
 }
 
-/// Why there is no event.
-#[derive(Debug)]
-pub(super) enum NoEvent {
-    Io(io::Error),
-    /// The bytes are no event.
-    Damaged(&'static str),
-}
-
-impl From<io::Error> for NoEvent {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
-    }
-}
-
 impl Events {
-    /// Reads the next event, and the bytes that it took. The event is none where a volume sees nothing of it; both are
-    /// none at the end.
-    pub(super) fn next(
-        &mut self,
-        input: &mut impl BufRead,
-    ) -> Result<Option<(u64, Option<Event<'_>>)>, NoEvent> {
-        if input.fill_buf()?.is_empty() {
-            return Ok(None);
-        }
-        let mut bytes = [0; BYTES];
-        input.read_exact(&mut bytes).map_err(|error| match error.kind() {
-            io::ErrorKind::UnexpectedEof => {
-                NoEvent::Damaged("48 bytes of an event; the file ends within them")
-            }
-            _ => NoEvent::Io(error),
-        })?;
-        let magic = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-        let swapped = *self.swapped.get_or_insert(magic & 0xFFFF_FF00 != MAGIC);
-        let magic = if swapped { magic.swap_bytes() } else { magic };
-        if magic & 0xFFFF_FF00 != MAGIC {
-            return Err(NoEvent::Damaged("an event of blktrace, which begins with 0x65617407"));
-        }
+    /// Bytes of an event, without its payload.
+    pub(super) const HEAD: usize = 48;
+
+    /// Bytes of the event that a text begins with; None where the text does not have them all.
+    pub(super) fn length(&self, text: &[u8]) -> Option<usize> {
+        let head = text.first_chunk::<{ Self::HEAD }>()?;
+        let length = Self::HEAD + self.payload(head);
+        (length <= text.len()).then_some(length)
+    }
+
+    /// Decodes an event with its payload; none where a volume sees nothing of it. An error is what was expected.
+    pub(super) fn decode(&mut self, text: &[u8]) -> Result<Option<Event<'_>>, &'static str> {
+        let head =
+            text.first_chunk::<{ Self::HEAD }>().ok_or("48 bytes of an event; the file ends within them")?;
+        let swapped = self.swapped(head);
+        self.swapped = Some(swapped);
         let long = |at: usize| {
-            let value = u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
+            let value = u64::from_le_bytes(head[at..at + 8].try_into().expect("eight bytes"));
             if swapped { value.swap_bytes() } else { value }
         };
         let word = |at: usize| {
-            let value = u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
+            let value = u32::from_le_bytes(head[at..at + 4].try_into().expect("four bytes"));
             if swapped { value.swap_bytes() } else { value }
         };
-        let payload = u16::from_le_bytes([bytes[46], bytes[47]]);
-        let payload = u64::from(if swapped { payload.swap_bytes() } else { payload });
-        let passed = io::copy(&mut input.take(payload), &mut io::sink())?;
-        if passed < payload {
-            return Err(NoEvent::Damaged("the payload of an event; the file ends within it"));
+        if word(0) & 0xFFFF_FF00 != MAGIC {
+            return Err("an event of blktrace, which begins with 0x65617407");
+        }
+        if text.len() < Self::HEAD + self.payload(head) {
+            return Err("the payload of an event; the file ends within it");
         }
         let (at, sector, len) = (long(8), long(16), u64::from(word(24)));
         let (action, pid, device) = (word(28), word(32), word(36));
         self.name(device);
-        Ok(Some((BYTES as u64 + payload, self.event(at, sector, len, action, pid))))
+        Ok(self.event(at, sector, len, action, pid))
+    }
+
+    /// Whether the numbers of this event are in the other byte order: as those of the first event are.
+    fn swapped(&self, head: &[u8; Self::HEAD]) -> bool {
+        let magic = u32::from_le_bytes([head[0], head[1], head[2], head[3]]);
+        self.swapped.unwrap_or(magic & 0xFFFF_FF00 != MAGIC)
+    }
+
+    fn payload(&self, head: &[u8; Self::HEAD]) -> usize {
+        let bytes = [head[46], head[47]];
+        usize::from(if self.swapped(head) { u16::from_be_bytes(bytes) } else { u16::from_le_bytes(bytes) })
     }
 
     fn event(&self, at: u64, sector: u64, len: u64, action: u32, pid: u32) -> Option<Event<'_>> {

@@ -2,7 +2,7 @@
 
 use ebbtide_volume::Op;
 
-use super::fields::{commas, direction, time, whole, words};
+use super::fields::{commas, direction, first_words, time, whole, words};
 use super::format::{Format, SYSTOR_HEADING};
 
 const SECTOR: u64 = 512;
@@ -105,20 +105,20 @@ impl Lines {
             self.ended = true;
             return Ok(None);
         }
-        let mut words = words(line);
-        let mut next = || words.next().ok_or(EXPECTED);
-        let (device, _, _, at, pid, action) = (next()?, next()?, next()?, next()?, next()?, next()?);
+        let [device, _, _, at, pid, action, rwbs, sector, _, sectors] = first_words(line);
         let stage = match action {
             b"Q" => Stage::Queued,
             b"D" => Stage::Issued,
             b"C" => Stage::Completed,
+            b"" => return Err(EXPECTED),
             _ => return Ok(None),
         };
         let at = time(at, S).ok_or(EXPECTED)?;
         let client = whole(pid).ok_or(EXPECTED)?;
-        let rwbs = next()?;
-        let sector = words.next().and_then(whole);
-        let sectors = words.nth(1).and_then(whole);
+        if rwbs.is_empty() {
+            return Err(EXPECTED);
+        }
+        let (sector, sectors) = (whole(sector), whole(sectors));
         let event =
             |op, offset, len| Ok(Some(Event { stage, client, ..Event::issued(at, device, op, offset, len) }));
         match (side(rwbs), sector, sectors) {
@@ -188,28 +188,25 @@ impl Lines {
                 .ok_or(EXPECTED)?;
             return Ok(None);
         }
-        let mut words = words(line);
-        let mut next = || words.next().ok_or(EXPECTED);
-        let at = match self.version {
-            3 => time(next()?, self.unit_ns).ok_or(EXPECTED)?,
-            2 => self.waited,
+        let (at, [file, action, first, second]) = match (self.version, first_words::<5>(line)) {
+            (3, [at, rest @ ..]) => (time(at, self.unit_ns).ok_or(EXPECTED)?, rest),
+            (2, [rest @ .., _]) => (self.waited, rest),
             _ => return Err("`fio version 2 iolog` or `fio version 3 iolog` as the first line"),
         };
-        let (file, action) = (next()?, next()?);
         let op = match action {
             b"read" => Op::Read,
             b"write" => Op::Write,
             b"sync" | b"datasync" => return Ok(Some(Event::issued(at, file, Op::Flush, 0, 0))),
             b"add" | b"open" | b"close" | b"trim" => return Ok(None),
             b"wait" if self.version == 2 => {
-                let us = whole(next()?).ok_or(EXPECTED)?;
+                let us = whole(first).ok_or(EXPECTED)?;
                 self.waited =
                     us.checked_mul(US).and_then(|ns| self.waited.checked_add(ns)).ok_or(EXPECTED)?;
                 return Ok(None);
             }
             _ => return Err(EXPECTED),
         };
-        let (offset, len) = whole(next()?).zip(whole(next()?)).ok_or(EXPECTED)?;
+        let (offset, len) = whole(first).zip(whole(second)).ok_or(EXPECTED)?;
         Ok(Some(Event::issued(at, file, op, offset, len)))
     }
 }

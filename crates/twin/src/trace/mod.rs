@@ -2,6 +2,7 @@
 //!
 //! A trace is read as a stream; a caller unpacks it. [`Format::of`] knows the format by the first lines.
 
+mod ahead;
 mod events;
 mod fields;
 mod format;

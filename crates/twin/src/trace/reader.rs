@@ -1,10 +1,11 @@
 //! Reads a trace from its beginning to its end.
 
-use std::io::{self, BufRead, Chain, Cursor, Read as _};
+use std::io::{self, Read};
+use std::ops::Range;
 
 use ebbtide_volume::{Io, Op};
 
-use super::events::{Events, NoEvent};
+use super::events::Events;
 use super::fields::newline;
 use super::format::Format;
 use super::lines::{Event, Lines, Stage};
@@ -14,15 +15,25 @@ use crate::sample::Percentiles;
 
 /// Bytes from which the format is known.
 const BEGINNING: u64 = 1 << 16;
-/// Bytes of the longest line; one that is longer is no text.
+/// Bytes of the longest line; one that is longer is no text. An event of blktrace is shorter, too, with its payload.
 const LONGEST: usize = 1 << 16;
+/// Bytes that are asked for at once: no fewer than a buffer of the input has, which is then passed over.
+const READ_BYTES: usize = 1 << 18;
 /// Characters of a line that a message shows.
 const SHOWN: usize = 80;
 
 /// A trace, as its requests in the order of their arrival. Memory does not grow with the trace.
 #[derive(Debug)]
 pub struct Trace<R> {
-    source: Source<Chain<Cursor<Vec<u8>>, R>>,
+    input: R,
+    requests: Requests,
+}
+
+/// What is known of a trace while it is read. It is of one type whatever the input is, so that it is compiled with this crate,
+/// which is optimized for speed.
+#[derive(Debug)]
+pub(super) struct Requests {
+    source: Source,
     arrival: Stage,
     device: Device,
     /// The one device whose requests were taken so far.
@@ -36,14 +47,14 @@ pub struct Trace<R> {
 
 /// Where events come from, and how far it was read.
 #[derive(Debug)]
-struct Source<R> {
-    input: R,
+struct Source {
     decoder: Decoder,
-    /// A line that was not whole in the input's buffer.
-    line: Vec<u8>,
-    /// Bytes of the input's buffer that were read in place and are not consumed yet.
-    lent: usize,
-    /// Lines or events read.
+    buffer: Vec<u8>,
+    /// The bytes of the buffer that are read from the input and not decoded yet.
+    filled: Range<usize>,
+    /// Whether the input has nothing more.
+    exhausted: bool,
+    /// Lines or events decoded.
     number: u64,
     bytes: u64,
 }
@@ -63,65 +74,77 @@ impl Decoder {
     }
 }
 
-/// What was read next.
-enum Read<'a> {
+/// What was decoded next.
+enum Decoded<'a> {
     Event(Event<'a>),
     /// Nothing that a volume sees.
     Nothing,
     End,
 }
 
-impl<R: BufRead> Source<R> {
-    fn next(&mut self) -> Result<Read<'_>, TraceError> {
-        let (at, number) = (self.bytes, self.number + 1);
-        match &mut self.decoder {
-            Decoder::Events(events) => match events.next(&mut self.input) {
-                Ok(None) => Ok(Read::End),
-                Ok(Some((bytes, event))) => {
-                    self.bytes += bytes;
-                    self.number = number;
-                    Ok(event.map_or(Read::Nothing, Read::Event))
-                }
-                Err(NoEvent::Io(source)) => Err(TraceError::Read { byte: at, source }),
-                Err(NoEvent::Damaged(expected)) => Err(TraceError::Event { number, byte: at, expected }),
-            },
-            Decoder::Lines(lines) => {
-                let unreadable = |source| TraceError::Read { byte: at, source };
-                self.input.consume(std::mem::take(&mut self.lent));
-                let end = match self.input.fill_buf() {
-                    Ok(buffer) => newline(&buffer[..buffer.len().min(LONGEST)]),
-                    Err(error) if error.kind() == io::ErrorKind::Interrupted => None,
-                    Err(error) => return Err(unreadable(error)),
-                };
-                let read = if let Some(end) = end {
-                    // Lines are read in place where the buffer has them whole.
-                    self.lent = end + 1;
-                    &self.input.fill_buf().map_err(unreadable)?[..=end]
-                } else {
-                    self.line.clear();
-                    let mut rest = self.input.by_ref().take(LONGEST as u64);
-                    rest.read_until(b'\n', &mut self.line).map_err(unreadable)?;
-                    self.line.as_slice()
-                };
-                if read.is_empty() {
-                    return Ok(Read::End);
-                }
-                self.bytes += read.len() as u64;
-                self.number = number;
-                let line = read.trim_ascii();
-                if read.len() == LONGEST && !read.ends_with(b"\n") {
-                    let expected = "a line of less than 64 KiB";
-                    return Err(TraceError::Line { number, byte: at, expected, found: shown(line) });
-                }
-                if line.is_empty() {
-                    return Ok(Read::Nothing);
-                }
-                match lines.parse(line) {
-                    Ok(event) => Ok(event.map_or(Read::Nothing, Read::Event)),
-                    Err(expected) => Err(TraceError::Line { number, byte: at, expected, found: shown(line) }),
-                }
+impl Source {
+    /// A source that begins with these bytes of its input.
+    fn new(decoder: Decoder, beginning: Vec<u8>) -> Self {
+        let filled = 0..beginning.len();
+        Self { decoder, buffer: beginning, filled, exhausted: false, number: 0, bytes: 0 }
+    }
+
+    // Inlined, since an event that is handed from function to function is copied each time, at the cost of decoding it.
+    #[inline(always)]
+    fn next(&mut self, input: &mut dyn Read) -> Result<Decoded<'_>, TraceError> {
+        let length = loop {
+            let text = &self.buffer[self.filled.clone()];
+            let whole = match &self.decoder {
+                Decoder::Lines(_) => newline(&text[..text.len().min(LONGEST)]).map(|end| end + 1),
+                Decoder::Events(events) => events.length(text),
+            };
+            // What is not whole at the end of the input, or is too long, is decoded as it is.
+            if let Some(length) = whole {
+                break length;
             }
+            if self.exhausted || text.len() >= LONGEST + Events::HEAD {
+                break text.len().min(LONGEST);
+            }
+            self.fill(input)?;
+        };
+        if length == 0 {
+            return Ok(Decoded::End);
         }
+        let (byte, number) = (self.bytes, self.number + 1);
+        let read = &self.buffer[self.filled.start..self.filled.start + length];
+        self.filled.start += length;
+        let decoded = match &mut self.decoder {
+            Decoder::Events(events) => {
+                events.decode(read).map_err(|expected| TraceError::Event { number, byte, expected })?
+            }
+            Decoder::Lines(lines) => {
+                let line = read.trim_ascii();
+                let refused = |expected| TraceError::Line { number, byte, expected, found: shown(line) };
+                if length == LONGEST && !read.ends_with(b"\n") {
+                    return Err(refused("a line of less than 64 KiB"));
+                }
+                if line.is_empty() { None } else { lines.parse(line).map_err(refused)? }
+            }
+        };
+        (self.number, self.bytes) = (number, byte + length as u64);
+        Ok(decoded.map_or(Decoded::Nothing, Decoded::Event))
+    }
+
+    /// Reads on, behind what is not decoded yet.
+    fn fill(&mut self, input: &mut dyn Read) -> Result<(), TraceError> {
+        let kept = self.filled.len();
+        self.buffer.copy_within(self.filled.clone(), 0);
+        self.buffer.resize(kept + READ_BYTES, 0);
+        let read = loop {
+            match input.read(&mut self.buffer[kept..]) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                read => break read,
+            }
+        };
+        let read = read.map_err(|source| TraceError::Read { byte: self.bytes, source })?;
+        self.exhausted = read == 0;
+        self.filled = 0..kept + read;
+        Ok(())
     }
 }
 
@@ -136,7 +159,7 @@ fn shown(line: &[u8]) -> String {
     shown
 }
 
-impl<R: BufRead> Trace<R> {
+impl<R: Read> Trace<R> {
     /// Begins to read a trace.
     ///
     /// # Errors
@@ -145,20 +168,45 @@ impl<R: BufRead> Trace<R> {
         let mut beginning = Vec::new();
         let read = input.by_ref().take(BEGINNING).read_to_end(&mut beginning);
         read.map_err(|source| TraceError::Read { byte: 0, source })?;
+        Ok(Self { input, requests: Requests::new(beginning, options)? })
+    }
+}
+
+impl<R> Trace<R> {
+    /// What was read so far.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        let Requests { window, source, counts, .. } = &self.requests;
+        Counts { late: window.late, bytes: source.bytes, ..*counts }
+    }
+
+    /// Latencies of the reads and writes that were read so far, as far as the trace has them.
+    #[must_use]
+    pub fn recorded(&self) -> &Percentiles {
+        &self.requests.recorded
+    }
+
+    /// The input, and what decodes it.
+    pub(super) fn parts(&mut self) -> (&mut R, &mut Requests) {
+        (&mut self.input, &mut self.requests)
+    }
+}
+
+impl<R: Read> Iterator for Trace<R> {
+    type Item = Result<Record, TraceError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.requests.next(&mut self.input)
+    }
+}
+
+impl Requests {
+    fn new(beginning: Vec<u8>, options: &Options) -> Result<Self, TraceError> {
         let format = options.format.or_else(|| Format::of(&beginning)).ok_or(TraceError::Unknown)?;
-        let source = |input| Source {
-            input,
-            decoder: Decoder::new(format, options),
-            line: Vec::new(),
-            lent: 0,
-            number: 0,
-            bytes: 0,
-        };
-        let arrival = if issues(source(&beginning[..])) { Stage::Issued } else { Stage::Queued };
-        let Source { decoder, line, lent, number, bytes, .. } = source(&[][..]);
-        let input = Cursor::new(beginning).chain(input);
+        let source = |beginning| Source::new(Decoder::new(format, options), beginning);
+        let arrival = if issues(source(beginning.clone())) { Stage::Issued } else { Stage::Queued };
         Ok(Self {
-            source: Source { input, decoder, line, lent, number, bytes },
+            source: source(beginning),
             arrival,
             device: options.device.clone(),
             taken: Vec::new(),
@@ -170,20 +218,18 @@ impl<R: BufRead> Trace<R> {
         })
     }
 
-    /// What was read so far.
-    #[must_use]
-    pub fn counts(&self) -> Counts {
-        Counts { late: self.window.late, bytes: self.source.bytes, ..self.counts }
-    }
-
-    /// Latencies of the reads and writes that were read so far, as far as the trace has them.
-    #[must_use]
-    pub fn recorded(&self) -> &Percentiles {
-        &self.recorded
+    /// The next request. After an error there is none.
+    pub(super) fn next(&mut self, input: &mut dyn Read) -> Option<Result<Record, TraceError>> {
+        if self.failed {
+            return None;
+        }
+        let next = self.advance(input);
+        self.failed = next.is_err();
+        next.transpose()
     }
 
     /// Reads on until a request is known to be the next one.
-    fn advance(&mut self) -> Result<Option<Record>, TraceError> {
+    fn advance(&mut self, input: &mut dyn Read) -> Result<Option<Record>, TraceError> {
         loop {
             if let Some(record) = self.window.next(self.ended) {
                 self.counts.requests += 1;
@@ -195,13 +241,13 @@ impl<R: BufRead> Trace<R> {
             if self.ended {
                 return Ok(None);
             }
-            let event = match self.source.next()? {
-                Read::Event(event) => event,
-                Read::Nothing => {
+            let event = match self.source.next(input)? {
+                Decoded::Event(event) => event,
+                Decoded::Nothing => {
                     self.counts.discarded += 1;
                     continue;
                 }
-                Read::End => {
+                Decoded::End => {
                     self.ended = true;
                     continue;
                 }
@@ -235,15 +281,15 @@ fn is_taken(choice: &Device, taken: &mut Vec<u8>, device: &[u8]) -> Result<bool,
 
 /// Whether requests are seen as they are issued to a device, by the beginning of a trace. Devices that are made of others
 /// have none but queued ones.
-fn issues(mut source: Source<&[u8]>) -> bool {
+fn issues(mut source: Source) -> bool {
     let mut queued = false;
     loop {
-        match source.next() {
-            Ok(Read::Event(event)) if event.stage == Stage::Issued => return true,
-            Ok(Read::Event(event)) => queued |= event.stage == Stage::Queued,
-            Ok(Read::Nothing) => {}
+        match source.next(&mut io::empty()) {
+            Ok(Decoded::Event(event)) if event.stage == Stage::Issued => return true,
+            Ok(Decoded::Event(event)) => queued |= event.stage == Stage::Queued,
+            Ok(Decoded::Nothing) => {}
             // The beginning may end within a line.
-            Ok(Read::End) | Err(_) => return !queued,
+            Ok(Decoded::End) | Err(_) => return !queued,
         }
     }
 }
@@ -256,18 +302,4 @@ fn io(event: &Event<'_>) -> Option<Io> {
     } else {
         Io { op: event.op, offset: event.offset, len }
     })
-}
-
-impl<R: BufRead> Iterator for Trace<R> {
-    type Item = Result<Record, TraceError>;
-
-    /// The next request. After an error there is none.
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.failed {
-            return None;
-        }
-        let next = self.advance();
-        self.failed = next.is_err();
-        next.transpose()
-    }
 }

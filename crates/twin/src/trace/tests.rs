@@ -1,5 +1,7 @@
 //! Each format, the order of requests, and damage.
 
+use std::io;
+
 use ebbtide_volume::{Io, Nanos, Op};
 
 use super::{Device, Format, Options, Record, Trace, TraceError};
@@ -194,6 +196,70 @@ fn a_line_without_an_end_is_refused_and_does_not_fill_the_memory() {
         "{error}"
     );
     assert!(input.len() > text.len() / 2, "{} bytes were left", input.len());
+}
+
+/// Gives at most so many bytes at once.
+struct Piecemeal<'a>(&'a [u8], usize);
+
+impl io::Read for Piecemeal<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let most = into.len().min(self.1);
+        self.0.read(&mut into[..most])
+    }
+}
+
+/// Requests, and the message of an error at the end.
+fn all_of(records: &mut dyn Iterator<Item = Result<Record, TraceError>>) -> (Vec<Record>, Option<String>) {
+    let mut all = Vec::new();
+    for record in records {
+        match record {
+            Ok(record) => all.push(record),
+            Err(error) => return (all, Some(error.to_string())),
+        }
+    }
+    (all, None)
+}
+
+/// So many requests of blkparse, a millisecond apart, each answered half a millisecond later.
+fn many(requests: u64) -> Vec<u8> {
+    let line = |n: u64| {
+        let (at, sector) = (n as f64 / 1e3, n * 8);
+        format!(
+            "  8,0 1 {n} {at:.9} 7 D R {sector} + 8 [a]\n8,0\t1 {n} {:.9} 0 C R {sector} + 8 [0]\n",
+            at + 0.0005
+        )
+    };
+    (0..requests).map(line).collect::<String>().into_bytes()
+}
+
+#[test]
+fn it_does_not_matter_in_which_pieces_the_input_comes() {
+    let text = many(8_000);
+    assert!(text.len() > 1 << 19, "{} bytes are more than a buffer", text.len());
+    let events: Vec<u8> = (0..8_000).flat_map(|n| event(false, n * 1_000, n, 4096, READ | ISSUE)).collect();
+    for text in [text, events] {
+        let whole = all_of(&mut Trace::open(&text[..], &Options::default()).unwrap());
+        assert_eq!((whole.0.len(), &whole.1), (8_000, &None));
+        for bytes in [1, 13, 4_099] {
+            let pieces = Piecemeal(&text, bytes);
+            assert!(all_of(&mut Trace::open(pieces, &Options::default()).unwrap()) == whole, "{bytes} bytes");
+        }
+    }
+}
+
+#[test]
+fn reading_ahead_hands_over_the_same_requests_and_ends_when_nobody_takes_them() {
+    let text = [many(20_000), b"8,0 1 1 x 7 D R 8 + 8 [a]\n".to_vec(), many(10)].concat();
+    let open = || Trace::open(&text[..], &Options::default()).unwrap();
+    let mut alone = open();
+    let wanted = all_of(&mut alone);
+    assert!(wanted.1.as_ref().is_some_and(|error| error.starts_with("line 40001 ")), "{:?}", wanted.1);
+    let mut ahead = open();
+    assert!(ahead.read_ahead(all_of) == wanted);
+    assert_eq!(ahead.counts(), alone.counts());
+    assert_eq!(ahead.recorded().at(0.5), alone.recorded().at(0.5));
+    let taken = open().read_ahead(|records| records.take(3).count());
+    assert_eq!(taken, 3);
 }
 
 #[test]

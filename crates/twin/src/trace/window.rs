@@ -1,6 +1,7 @@
 //! Puts requests in the order of their arrival, and joins them with their answers.
 
 use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasherDefault, Hasher};
 
 use ebbtide_volume::{Io, Nanos, Op};
 
@@ -24,13 +25,38 @@ struct Held {
     open: bool,
 }
 
+/// Hashes a place on a device. It is faster than the standard library's hash, and no more is asked of it: a trace is no
+/// attacker.
+#[derive(Debug, Default)]
+struct PlaceHasher(u64);
+
+impl Hasher for PlaceHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
+    }
+
+    fn write_u8(&mut self, value: u8) {
+        self.write_u64(u64::from(value));
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        // Offsets end in zeroes, and so do their products: the upper half, which depends on all bits, is mixed in below.
+        let product = (self.0 ^ value).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        self.0 = product ^ (product >> 32);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
 /// The requests between the trace and its reader.
 #[derive(Debug, Default)]
 pub(super) struct Window {
     /// In the order of their times, then of the trace.
     held: VecDeque<Held>,
     /// Time and order of the latest request without an answer, by its first byte and whether it writes.
-    open: HashMap<(u64, bool), (u64, u64)>,
+    open: HashMap<(u64, bool), (u64, u64), BuildHasherDefault<PlaceHasher>>,
     added: u64,
     newest: u64,
     /// Time of the last one that was handed on, ns.
@@ -50,16 +76,24 @@ impl Window {
         }
         let entry = Held { at, order, io, client: event.client, latency: event.latency, open };
         self.newest = self.newest.max(at);
-        let behind = self.held.iter().rev().take_while(|one| one.at > at).count();
-        self.held.insert(self.held.len() - behind, entry);
+        if self.held.back().is_none_or(|last| last.at <= at) {
+            self.held.push_back(entry);
+        } else {
+            let behind = self.held.iter().rev().take_while(|one| one.at > at).count();
+            self.held.insert(self.held.len() - behind, entry);
+        }
     }
 
     /// An answer; one whose request was not seen is left out.
     pub(super) fn answered(&mut self, event: &Event<'_>) {
         self.newest = self.newest.max(event.at);
         let Some(key) = self.open.remove(&(event.offset, event.op == Op::Write)) else { return };
-        let place = self.held.partition_point(|one| (one.at, one.order) < key);
-        if let Some(one) = self.held.get_mut(place).filter(|one| (one.at, one.order) == key) {
+        let is_it = |one: &Held| (one.at, one.order) == key;
+        // Where nothing came out of order, its place follows from the numbers.
+        let place = self.held.front().and_then(|first| usize::try_from(key.1.checked_sub(first.order)?).ok());
+        let place = place.filter(|place| self.held.get(*place).is_some_and(is_it));
+        let place = place.unwrap_or_else(|| self.held.partition_point(|one| (one.at, one.order) < key));
+        if let Some(one) = self.held.get_mut(place).filter(|one| is_it(one)) {
             (one.latency, one.open) = (Some(event.at.saturating_sub(one.at)), false);
         }
     }
