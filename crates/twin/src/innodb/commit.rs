@@ -50,6 +50,16 @@ pub(crate) struct CommitPipeline {
     unsynced_redo: f64,
     unsynced_binlog: f64,
     groups_since_sync: u32,
+    /// What the sync of the binary log still needs.
+    syncing: LogSync,
+}
+
+/// The rest of a sync of the binary log: writes of the file system's journal, each once the one before is on the volume, and
+/// the pause of `binlog_group_commit_sync_delay`.
+#[derive(Debug, Clone, Copy, Default)]
+struct LogSync {
+    journal_writes: u32,
+    delay: Nanos,
 }
 
 /// What of a server's settings decides a commit.
@@ -82,6 +92,7 @@ impl CommitPipeline {
             unsynced_redo: 0.0,
             unsynced_binlog: 0.0,
             groups_since_sync: 0,
+            syncing: LogSync::default(),
         }
     }
 
@@ -111,7 +122,7 @@ impl CommitPipeline {
         }
     }
 
-    /// Begins to write the binary log of those that wait; returns when that completes.
+    /// Begins to write the binary log of those that wait; returns when its next step may begin ([`Self::sync_binlog`]).
     pub(crate) fn begin_binlog(&mut self, now: Nanos, disk: &mut Disk) -> Option<Nanos> {
         let bytes = self.binlog.begin()?;
         self.unsynced_binlog += bytes;
@@ -122,12 +133,20 @@ impl CommitPipeline {
         self.groups_since_sync = 0;
         let bytes = std::mem::take(&mut self.unsynced_binlog);
         let delay = if self.settings.sync_binlog == 1 { self.settings.delay } else { Nanos::ZERO };
-        let written = write_log(FileKind::Binlog, bytes, now, disk);
-        let journal = (0..self.settings.journal_writes)
-            .map(|_| disk.submit(FileKind::Binlog, block(), now))
-            .max()
-            .unwrap_or(now);
-        Some(written.max(journal) + delay)
+        self.syncing = LogSync { journal_writes: self.settings.journal_writes, delay };
+        Some(write_log(FileKind::Binlog, bytes, now, disk))
+    }
+
+    /// The next step of the sync of the binary log: returns when it completes; None where all steps are done. `fdatasync` of a
+    /// file that grew waits for the data, and writes the journal then (`ext4_sync_file`, `xfs_file_fsync`: both call
+    /// `file_write_and_wait_range` first). ext4 writes the block that commits after those before it (`jbd2_journal_commit_transaction`).
+    pub(crate) fn sync_binlog(&mut self, now: Nanos, disk: &mut Disk) -> Option<Nanos> {
+        if self.syncing.journal_writes > 0 {
+            self.syncing.journal_writes -= 1;
+            return Some(disk.submit(FileKind::Binlog, block(), now));
+        }
+        let delay = std::mem::take(&mut self.syncing.delay);
+        (delay > Nanos::ZERO).then(|| now + delay)
     }
 
     /// The group is in the binary log.

@@ -535,7 +535,12 @@ impl Model {
         }
     }
 
+    /// A step of the sync of the binary log is done.
     fn binlog_done(&mut self) {
+        if let Some(at) = self.commits.sync_binlog(self.now, &mut self.disk) {
+            self.events.push(at, Event::Binlog);
+            return;
+        }
         self.commits.end_binlog(&mut self.done);
         self.end_all();
         self.begin_binlog();

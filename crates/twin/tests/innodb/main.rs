@@ -11,7 +11,7 @@ mod support;
 mod volumes;
 
 use ebbtide_twin::innodb::{
-    Costs, FileKind, Flavour, Limiter, ModelLoad, ModelOutcome, ModelSetup, Settings, run,
+    Costs, FileKind, FileSystem, Flavour, Limiter, ModelLoad, ModelOutcome, ModelSetup, Settings, run,
 };
 use ebbtide_volume::{MIB, Nanos};
 use support::{in_memory, one_read, settings, setup, shape, volume};
@@ -99,18 +99,36 @@ fn commits_join_groups_while_the_log_is_written() {
 
 #[test]
 fn a_binary_log_synced_for_each_group_adds_its_writes_and_its_time() {
-    let with = |log_bin, sync_binlog| {
+    let with = |log_bin, sync_binlog, file_system| {
         let mut shape = shape(0.0, 0.0, 1_000.0);
         shape.types[0].binlog_bytes = 1_000.0;
         let base = setup(shape, volume(MS, None, None), 1, 100.0, 8);
-        let settings = Settings { log_bin, sync_binlog, ..settings(Flavour::MySql80) };
+        let settings = Settings { log_bin, sync_binlog, file_system, ..settings(Flavour::MySql80) };
         run(ModelSetup { settings, ..base })
     };
-    let (off, synced, unsynced) = (with(false, 1), with(true, 1), with(true, 0));
+    let off = with(false, 1, FileSystem::Ext4);
     close(off.tps(), 1_000.0 / 1.1, 0.02);
-    close(synced.tps(), 1_000.0 / 2.1, 0.02);
+    // Redo, the binary log, and the journal of the file system: one after the other. ext4 writes its journal in two steps.
+    close(with(true, 1, FileSystem::Ext4).tps(), 1_000.0 / 4.1, 0.02);
+    close(with(true, 1, FileSystem::Xfs).tps(), 1_000.0 / 3.1, 0.02);
+    let unsynced = with(true, 0, FileSystem::Ext4);
     close(unsynced.tps(), off.tps(), 0.02);
     assert!(unsynced.file(FileKind::Binlog).bytes > 0);
+}
+
+#[test]
+fn a_slow_volume_takes_turns_between_the_redo_log_and_each_step_of_the_binary_log() {
+    // Four clients, and 100 operations a second. The data of a binary log's group and the journal take a turn each, and a write of
+    // the redo log may follow each of them: more redo groups than groups of the binary log. Written at once, they would be as many.
+    let mut shape = shape(0.0, 0.0, 1_000.0);
+    shape.types[0].binlog_bytes = 500.0;
+    let base = setup(shape, volume(Nanos::from_us(100), Some(100), None), 4, 10.0, 8);
+    let settings = Settings { log_bin: true, file_system: FileSystem::Xfs, ..settings(Flavour::MySql80) };
+    let outcome = run(ModelSetup { settings, duration: Nanos::from_secs(300), ..base });
+    let of = |kind| outcome.file(kind).ios as f64;
+    let (redo, binlog) = (of(FileKind::Redo), of(FileKind::Binlog) / 2.0);
+    assert!((1.2..2.0).contains(&(redo / binlog)), "{redo} redo groups, {binlog} of the binary log");
+    close(outcome.tps() * (redo + 2.0 * binlog) / outcome.transactions as f64, 100.0, 0.02);
 }
 
 #[test]
