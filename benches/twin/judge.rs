@@ -13,7 +13,7 @@ use ebbtide_twin::accuracy::{Class, Comparison, Figure};
 use ebbtide_twin::innodb::{
     Calibration, FileKind, Limiter, MeasuredPoint, ModelLoad, ModelOutcome, ModelSetup, calibrate, run,
 };
-use ebbtide_twin::profile::{Planned, Profile, ServerTable};
+use ebbtide_twin::profile::{MachineFacts, Planned, Profile, ServerTable};
 use ebbtide_volume::{Array, Instance, Nanos};
 
 use crate::{EBBTIDE, busy, settings};
@@ -128,7 +128,7 @@ pub(crate) fn experiment(name: &str, results: &Path) -> Result<Vec<Predicted>, S
             workload: planned.workload.clone(),
             clients: load.rate.is_none().then_some(load.clients),
             pool: planned.pool_of_data.unwrap_or(0.0),
-            not_modelled: planned.settings.not_modelled(arm.instance.rotational).is_some(),
+            not_modelled: planned.not_modelled(arm.instance.rotational).is_some(),
             class: if base.workload.kind.as_deref() == Some("observed") {
                 Class::Observed
             } else {
@@ -184,7 +184,7 @@ fn calibrating(run: &LabRun) -> Result<Profile, String> {
 
 fn calibrated(base: &Profile, run: &LabRun, catalog: &Catalog) -> Result<Calibration, String> {
     let arm = &run.experiment.arms[0];
-    let planned = base.plan(Some(run.host.cpus), SEED).map_err(|error| error.to_string())?;
+    let planned = base.plan(known(run), SEED).map_err(|error| error.to_string())?;
     let (volume, instance) = devices(arm, catalog)?;
     let points: Vec<MeasuredPoint> = planned
         .points
@@ -218,10 +218,15 @@ fn devices(arm: &Arm, catalog: &Catalog) -> Result<(Array, Option<Instance>), St
     Ok((volume.array(Nanos::ZERO), instance.transpose()?))
 }
 
+/// What the lab knows of its machine.
+fn known(run: &LabRun) -> MachineFacts {
+    MachineFacts { vcpus: Some(run.host.cpus), memory_bytes: None }
+}
+
 /// The server and the workload of an arm.
 fn planned(base: &Profile, run: &LabRun, arm: &Arm) -> Result<Planned, String> {
     let profile = Profile { server: server(run, arm), points: Vec::new(), ..base.clone() };
-    profile.plan(Some(run.host.cpus), SEED).map_err(|error| error.to_string())
+    profile.plan(known(run), SEED).map_err(|error| error.to_string())
 }
 
 fn load(arm: &Arm) -> ModelLoad {

@@ -56,6 +56,9 @@ struct ProfileFigures<'a> {
     intervals: Vec<IntervalFigures>,
     /// What the server does on one of the volumes and the model does not. For people; the wording may change. Null where it has all.
     not_modelled: Option<String>,
+    /// Bytes of data files that the page cache of the system holds; null where data files do not go through it, or the memory
+    /// is not known.
+    page_cache_bytes: Option<f64>,
 }
 
 /// The interval of a figure, relative to its prediction.
@@ -154,6 +157,8 @@ struct PointFigures<'a> {
     cpu_high_pct: f64,
     /// I/O by kind of file.
     files: Vec<FileFigures>,
+    /// Pages a second that clients read of the page cache of the system: no I/O is in `files` for them.
+    page_cache_reads: f64,
     /// Each volume by what lies on it, that of the data first.
     volumes: Vec<RoleFigures>,
     /// When burst credits ended for the first time, s since the start of the run, which is 20 s before the figures
@@ -249,6 +254,7 @@ pub(super) fn prediction<'a>(plan: &'a Plan, predicted: &'a [PredictedVolume<'a>
             interval: uncertainty.words(),
             intervals: intervals(&uncertainty),
             not_modelled: plan.not_modelled(),
+            page_cache_bytes: plan.page_cache_bytes().map(f64::round),
         },
         seed: plan.seed,
         duration_s: plan.span.as_secs_f64(),
@@ -325,6 +331,7 @@ fn point(point: &PredictedPoint) -> PointFigures<'_> {
         cpu_low_pct: rate_low(Figure::Cpu),
         cpu_high_pct: rate_high(Figure::Cpu),
         files: FileKind::ALL.into_iter().map(|kind| file(point, kind)).collect(),
+        page_cache_reads: short(point.page_cache_reads().unwrap_or_default()),
         volumes: outcome.volumes.iter().map(|one| role(one, outcome.measured.as_secs_f64())).collect(),
         credits_end_s: point.credits_end_s(),
         credits_end_low_s: low(Figure::CreditsEnd),

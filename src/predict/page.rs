@@ -87,7 +87,10 @@ fn facts(plan: &Plan) -> Vec<Fact> {
         Fact::new("Seed", plan.seed.to_string()),
     ];
     let not_modelled = plan.not_modelled().map(|what| Fact::new("Not modelled", what));
-    facts.into_iter().chain(machine).chain(not_modelled).collect()
+    let page_cache = plan.page_cache_bytes().map(|bytes| {
+        Fact::new("Page cache", format!("{} MiB of data files", ebbtide_text::whole(mib(bytes))))
+    });
+    facts.into_iter().chain(page_cache).chain(machine).chain(not_modelled).collect()
 }
 
 fn chart(title: &str, unit: &str, format: Format, scale: Scale, series: Vec<Series>) -> Chart {

@@ -10,7 +10,7 @@ use ebbtide_twin::profile::{Planned, Profile};
 use ebbtide_volume::{GIB, Nanos};
 
 use super::PredictArgs;
-use super::server::{ModelledServer, instance_of, read_profile};
+use super::server::{ModelledServer, instance_of, move_to, read_profile};
 use super::stored::Stored;
 use super::volumes::{parse, refuse_idle, resolved, text, usage};
 use crate::exit::Refusal;
@@ -60,17 +60,20 @@ impl Plan {
         let profile = read_profile(&path)?;
         let changed = changed(&profile, &args.set)?;
         let instance = instance_of(&changed, args.instance.as_deref(), args.divided_by, catalog)?;
-        let ModelledServer { profile, planned: measured, calibration, vcpus, .. } =
+        let ModelledServer { profile, planned: measured, calibration, known, .. } =
             ModelledServer::of(profile, &path, catalog, instance.as_ref(), args.seed)?;
         let mut planned =
-            changed.plan(vcpus, args.seed).with_context(|| Refusal::usage("--set gives no profile"))?;
+            changed.plan(known, args.seed).with_context(|| Refusal::usage("--set gives no profile"))?;
         planned.points = measured.points;
+        let divided_by = args.divided_by.or(changed.machine.divided_by).unwrap_or(1);
         if let Some(instance) = instance.as_ref().filter(|_| args.instance.is_some()) {
-            planned.machine.vcpus = instance.vcpus;
+            let memory =
+                planned.machine.memory.filter(|_| args.set.iter().any(|(key, _)| key == "machine.memory"));
+            move_to(&mut planned.machine, instance, divided_by);
+            planned.machine.memory = memory.or(planned.machine.memory);
         }
         let loads = loads(args, &planned)?;
         let sweep = args.sweep.as_deref().map(sweep).transpose()?;
-        let divided_by = args.divided_by.or(changed.machine.divided_by).unwrap_or(1);
         let volumes = volumes(&args.volume, sweep.as_ref(), divided_by, &planned.settings, catalog)?;
         let stored = Stored::of(&planned);
         volumes.iter().try_for_each(|volume| stored.fit(&volume.spec, &volume.resolved))?;
@@ -92,12 +95,17 @@ impl Plan {
 }
 
 impl Plan {
+    /// Bytes of data files that the page cache holds; None where they do not go through it, or its size is not known.
+    pub(super) fn page_cache_bytes(&self) -> Option<f64> {
+        self.planned.page_cache_bytes()
+    }
+
     /// What the server does on one of the volumes and the model does not, for people.
     pub(super) fn not_modelled(&self) -> Option<String> {
         // The types whose kernel devices report that they rotate are the tiers of disks.
         let rotating =
             self.volumes.iter().any(|volume| volume.resolved.data.spec.volume.kind.contains("hdd"));
-        self.planned.settings.not_modelled(rotating)
+        self.planned.not_modelled(rotating)
     }
 }
 

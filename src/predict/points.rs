@@ -71,6 +71,12 @@ impl PredictedPoint {
         self.outcome.latency_at(quantile).map(|latency| latency.0 as f64 / 1e3)
     }
 
+    /// Pages a second that clients read of the page cache; None where it has none of them.
+    pub(super) fn page_cache_reads(&self) -> Option<f64> {
+        let pages = self.outcome.page_cache_reads;
+        (pages > 0).then(|| pages as f64 / self.outcome.measured.as_secs_f64())
+    }
+
     /// Operations a second of a kind of file.
     pub(super) fn file_iops(&self, kind: FileKind) -> f64 {
         self.outcome.file(kind).operations as f64 / self.outcome.measured.as_secs_f64()

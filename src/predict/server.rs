@@ -6,9 +6,10 @@ use anyhow::Context as _;
 use ebbtide_catalog::{Catalog, InstanceType, Resolved};
 use ebbtide_twin::accuracy::{self, Basis, Uncertainty};
 use ebbtide_twin::innodb::{
-    Calibration, Costs, MeasuredPoint, ModelLoad, ModelOutcome, ModelSetup, Volumes, calibrate, run,
+    Calibration, Costs, Machine, MeasuredPoint, Memory, ModelLoad, ModelOutcome, ModelSetup, Volumes,
+    calibrate, run,
 };
-use ebbtide_twin::profile::{Planned, Profile};
+use ebbtide_twin::profile::{MachineFacts, Planned, Profile};
 use ebbtide_volume::{Instance, Nanos};
 
 use super::volumes::{parse, refuse_idle, resolved, usage};
@@ -25,8 +26,8 @@ pub(crate) struct ModelledServer {
     pub(crate) calibration: Calibration,
     /// The instance that the profile names.
     pub(crate) instance: Option<InstanceType>,
-    /// Processors of that instance, or of the other one; none where neither is known.
-    pub(crate) vcpus: Option<u32>,
+    /// The machine of that instance, or of the other one.
+    pub(crate) known: MachineFacts,
 }
 
 impl ModelledServer {
@@ -56,16 +57,18 @@ impl ModelledServer {
         seed: u64,
     ) -> anyhow::Result<Self> {
         let instance = instance_of(&profile, None, None, catalog)?;
-        let vcpus = instance.as_ref().or(other).map(|instance| instance.vcpus);
+        let divided_by = profile.machine.divided_by.unwrap_or(1);
+        let known =
+            instance.as_ref().or(other).map(|instance| facts(instance, divided_by)).unwrap_or_default();
         let in_file = || {
             Refusal::usage(format!("{} is no profile", path.display())).hint("docs/profile.md has every key")
         };
-        let planned = profile.plan(vcpus, seed).with_context(in_file)?;
+        let planned = profile.plan(known, seed).with_context(in_file)?;
         let points =
             calibration_points(&profile, &planned, catalog, instance.as_ref()).with_context(in_file)?;
         let calibration = calibrate(&points, planned.machine, planned.costs, planned.cpu_given, seed)
             .with_context(in_file)?;
-        Ok(Self { profile, planned, calibration, instance, vcpus })
+        Ok(Self { profile, planned, calibration, instance, known })
     }
 
     /// How sure the model is of a load.
@@ -76,6 +79,23 @@ impl ModelledServer {
     /// Runs the model.
     pub(crate) fn run(&self, setting: &Setting<'_>) -> ModelOutcome {
         modelled(&self.planned, &self.calibration, setting)
+    }
+}
+
+/// What an instance type says of a machine. Processors are those of the whole type where the machine is a share of so many;
+/// what memory a share has is not known.
+pub(super) fn facts(instance: &InstanceType, divided_by: u32) -> MachineFacts {
+    let memory = ebbtide_volume::parse_size(&format!("{:.0}MiB", instance.memory_gib * 1024.0)).ok();
+    MachineFacts { vcpus: Some(instance.vcpus), memory_bytes: memory.filter(|_| divided_by == 1) }
+}
+
+/// The machine of another instance type. A share keeps its memory, or has none that is known.
+pub(crate) fn move_to(machine: &mut Machine, instance: &InstanceType, divided_by: u32) {
+    let facts = facts(instance, divided_by);
+    machine.vcpus = instance.vcpus;
+    if let Some(bytes) = facts.memory_bytes {
+        let other_bytes = machine.memory.map_or(Memory::OTHER_BYTES, |memory| memory.other_bytes);
+        machine.memory = Some(Memory { bytes, other_bytes });
     }
 }
 
@@ -93,6 +113,7 @@ pub(super) fn uncertainty(
         clients: load.rate.is_none().then_some(load.clients),
         pool: planned.pool_of_data,
         separate_volumes: !one_volume,
+        page_cache: planned.page_cache_bytes().is_some_and(|bytes| bytes > 0.0),
         residuals: &calibration.residuals,
     })
 }

@@ -32,6 +32,9 @@ pub(super) fn heading(plan: &Plan) -> String {
         plan.planned.shape.name,
         plan.planned.machine.vcpus,
     );
+    if let Some(bytes) = plan.page_cache_bytes() {
+        let _ = writeln!(text, "page cache {} MiB of data files", ebbtide_text::whole(mib(bytes)));
+    }
     for one in &plan.set {
         let _ = writeln!(text, "predicted with {one}");
     }
@@ -189,6 +192,9 @@ fn details(point: &PredictedPoint, prefix: &str, text: &mut String) {
     let _ = writeln!(text, "{prefix}limited by {}", limits(point));
     for kind in FileKind::ALL.into_iter().filter(|kind| point.file_iops(*kind) > 0.0) {
         let _ = writeln!(text, "{prefix}{}", file(point, kind));
+    }
+    if let Some(pages) = point.page_cache_reads() {
+        let _ = writeln!(text, "{prefix}page cache: {} pages a second are read from it", rate(pages));
     }
     if point.outcome.volumes.len() > 1 {
         for volume in &point.outcome.volumes {

@@ -8,7 +8,7 @@ use ebbtide_volume::{Nanos, format_size};
 
 use super::source::Source;
 use crate::exit::{Exit, Refusal};
-use crate::predict::server::{ModelledServer, SETTLE, Setting};
+use crate::predict::server::{ModelledServer, SETTLE, Setting, move_to};
 
 /// Virtual time of the load that is sized for.
 const LOAD_SPAN: Nanos = Nanos::from_secs(600);
@@ -46,7 +46,7 @@ pub(super) fn load(
     let asked = JudgedRate { tps, low: 1.0 };
     let Some(server) = &mut source.server else { return Ok(asked) };
     if let Some(instance) = instance {
-        server.planned.machine.vcpus = instance.vcpus;
+        move_to(&mut server.planned.machine, instance, 1);
     }
     let spec = Spec::parse(&format!("ideal:size={}", format_size(size_bytes)))?;
     let ideal = catalog.resolve(&spec)?;

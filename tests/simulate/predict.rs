@@ -264,6 +264,52 @@ fn a_setting_is_predicted_with_another_value_and_the_points_keep_theirs() {
 }
 
 #[test]
+fn a_page_cache_saves_reads_where_the_memory_is_known() {
+    println!("seed 1");
+    let volume = ["--volume", "gp3:size=600GiB", "--set", "server.flush_method=fsync"];
+    let with = |words: &[&str]| json(&[&[PROFILE][..], &volume, words].concat());
+    let figures = |answer: &Value| {
+        let point = &answer["volumes"][0]["points"][0];
+        let reads = point["files"][0]["iops"].as_f64().unwrap();
+        (point["tps"].as_f64().unwrap(), reads, point["page_cache_reads"].as_f64().unwrap())
+    };
+    let unknown = with(&[]);
+    let said = unknown["profile"]["not_modelled"].as_str().unwrap();
+    assert!(
+        said.contains("page cache, whose size is not known") && said.contains("machine.memory"),
+        "{said}"
+    );
+    assert!(unknown["profile"]["page_cache_bytes"].is_null());
+    let (direct, reads, none) = figures(&unknown);
+    assert!(reads > 1_000.0 && none == 0.0, "{reads} {none}");
+    // Of 64 GiB the pool takes 11 and the rest of the server 384 MiB. The measured pools up to 80 GiB say what 52.6 more hold.
+    for words in
+        [&["--set", "machine.memory=64GiB"][..], &["--instance", "r5.2xlarge", "--set", "machine.vcpus=8"]]
+    {
+        let some = with(words);
+        let gib = some["profile"]["page_cache_bytes"].as_f64().unwrap() / f64::from(1 << 30);
+        assert!((52.5..52.7).contains(&gib), "{gib}");
+        let (tps, reads, cached) = figures(&some);
+        assert!(tps > direct * 1.2 && cached > reads, "{tps} after {direct}, {cached} and {reads}");
+        assert!(some["profile"]["not_modelled"].is_null(), "{some}");
+        let outside = some["volumes"][0]["points"][0]["outside"].to_string();
+        assert!(outside.contains("a page cache was compared in one arm alone"), "{outside}");
+    }
+    // 85.6 GiB are more than the largest measured pool, and less than the data.
+    let beyond = with(&["--set", "machine.memory=87GiB"]);
+    let said = beyond["profile"]["not_modelled"].as_str().unwrap();
+    assert!(said.contains("[[workload.pages]]") && said.contains("workload.data_size"), "{said}");
+    let all = with(&["--set", "machine.memory=128GiB"]);
+    let (tps, reads, cached) = figures(&all);
+    assert!(reads == 0.0 && cached > 5.0 * tps && all["profile"]["not_modelled"].is_null(), "{all}");
+    let shown = text(&[&[PROFILE][..], &volume, &["--for", "1m", "--set", "machine.memory=64GiB"]].concat());
+    assert!(shown.contains("page cache 53,") && shown.contains("pages a second are read from it"), "{shown}");
+    let output = predict(&[&[PROFILE][..], &volume, &["--set", "machine.other_memory=1GiB"]].concat());
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(2) && error.contains("machine.memory"), "{error}");
+}
+
+#[test]
 fn a_network_and_clients_that_think_are_predicted_where_they_are_set() {
     println!("seed 1");
     let point = |set: &str| {

@@ -148,6 +148,32 @@ fn another_arm_is_asked_for_by_its_name_and_results_json_alone_is_read_too() {
 }
 
 #[test]
+fn the_memory_of_the_servers_control_group_is_in_the_profile() {
+    println!("seed 1");
+    let folder = tempfile::tempdir().unwrap();
+    let buffered = Measured {
+        options: &["innodb_buffer_pool_size=268435456"],
+        ..arm("cached", "gp3:size=500GiB", 18.0, 15.0)
+    };
+    let mut run = run(&[arm("direct", "gp3:size=500GiB", 18.0, 15.0), buffered]);
+    for arm in &mut run.experiment.arms {
+        arm.instance.memory_bytes = 1 << 30;
+    }
+    for second in run.trials.iter_mut().flat_map(|trial| &mut trial.seconds) {
+        second.host.memory_bytes = f64::from(400 << 20);
+    }
+    let dir = folder.path().join("run");
+    ResultsDatabase::create(&dir, &run).unwrap();
+    let of = |arm: &str| printed(&["--profile-from", dir.to_str().unwrap(), "--arm", arm], 0);
+    // The pool of 256 MiB takes 282 MiB with its control structures.
+    let direct = of("direct");
+    assert!(direct.contains("memory = \"1GiB\"\nother_memory = \"118MiB\"\n"), "{direct}");
+    // What the group had is the page cache too, where files may be in it.
+    let cached = of("cached");
+    assert!(cached.contains("memory = \"1GiB\"\n") && !cached.contains("other_memory"), "{cached}");
+}
+
+#[test]
 fn the_local_round_trip_and_an_emulated_network_are_in_the_profile() {
     println!("seed 1");
     let folder = tempfile::tempdir().unwrap();
@@ -230,6 +256,8 @@ fn observation() -> Observation {
             processors: Some(4),
             threads_per_core: Some(2),
             busy_share: Some(0.2),
+            memory_bytes: Some(16 << 30),
+            memory_limit_bytes: Some(12 << 30),
             ..Host::default()
         }),
         ..Observation::of(Origin::Server { at: "/run/mysqld/mysqld.sock".into() })
@@ -251,6 +279,10 @@ fn a_capture_of_the_doctor_becomes_a_profile_that_predicts() {
     let (from, out) = (source.to_str().unwrap(), file.to_str().unwrap());
     let made = json_of("predict --profile-from", &["--profile-from", from, "--out", out], 0);
     assert_eq!((made["points"].as_u64(), made["file"].as_str()), (Some(1), Some(out)), "{made}");
+    assert!(
+        made["profile"].as_str().unwrap().contains("memory = \"12GiB\"\n"),
+        "the limit of the group: {made}"
+    );
     let (here, answer) = predicted(&file, "gp3:size=500GiB");
     let residual = answer["profile"]["residuals"][0].as_f64().unwrap();
     assert!((0.5..2.5).contains(&residual), "{answer}");

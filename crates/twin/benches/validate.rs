@@ -21,7 +21,7 @@ use ebbtide_twin::accuracy::{self, Class, Comparison, Figure};
 use ebbtide_twin::innodb::{
     Calibration, Costs, FileKind, MeasuredPoint, ModelLoad, ModelOutcome, ModelSetup, calibrate, run,
 };
-use ebbtide_twin::profile::{PointTable, Profile};
+use ebbtide_twin::profile::{MachineFacts, PointTable, Profile};
 use ebbtide_volume::{Array, Nanos};
 use serde::Deserialize;
 
@@ -162,8 +162,9 @@ impl Bench {
             buffer_pool_size: Some(row.pool.clone()),
             ..PointTable::default()
         };
-        let planned =
-            Profile { points: vec![table], ..self.profile.clone() }.plan(None, SEED).expect("a profile");
+        let planned = Profile { points: vec![table], ..self.profile.clone() }
+            .plan(MachineFacts::default(), SEED)
+            .expect("a profile");
         let point = planned.points.into_iter().next().expect("the point that was given");
         MeasuredPoint {
             settings: point.settings,
@@ -179,7 +180,7 @@ impl Bench {
     }
 
     fn calibrated_on(&self, row: usize) -> Calibration {
-        let planned = self.profile.plan(None, SEED).expect("a profile");
+        let planned = self.profile.plan(MachineFacts::default(), SEED).expect("a profile");
         calibrate(&[self.point(&self.rows[row])], planned.machine, planned.costs, false, SEED)
             .expect("one row has all")
     }
@@ -203,7 +204,7 @@ impl Bench {
             ..PointTable::default()
         };
         profile.points = vec![point];
-        let planned = profile.plan(None, SEED).expect("a profile");
+        let planned = profile.plan(MachineFacts::default(), SEED).expect("a profile");
         ModelSetup {
             settings: planned.settings,
             shape: planned.points[0].shape.clone(),

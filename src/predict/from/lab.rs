@@ -9,10 +9,11 @@ use ebbtide_lab::results::{DATABASE, JSON, ResultsDatabase, ResultsError, read_j
 use ebbtide_lab::summary::{ArmSummary, Figures, Summary, TransactionFigures, summarize};
 use ebbtide_load::tpcc::{Statements, WaitMode};
 use ebbtide_observe::Facts;
-use ebbtide_twin::innodb::{BinlogVolume, Volumes};
+use ebbtide_twin::innodb::{BinlogVolume, Memory, Volumes};
 use ebbtide_twin::profile::{
     MachineTable, PagesTable, PointTable, Profile, ServerTable, TypeTable, WorkloadTable,
 };
+use ebbtide_volume::{MIB, format_size, parse_size};
 
 use super::super::volumes::{parse, text};
 use super::settings::server;
@@ -215,21 +216,40 @@ fn compose(
             summary.arms.iter().map(|arm| arm.trials.measured).sum::<u32>(),
         ),
         server: base.server.clone(),
-        machine: machine(run, &base.arm.instance),
+        machine: machine(run, base),
         workload: known.clone().unwrap_or_else(|| observed.clone()),
         points: points.iter().map(|one| point(run, base, one)).collect(),
     };
     Draft { profile, observed: known.map(|_| observed), notes }
 }
 
-fn machine(run: &LabRun, plan: &InstancePlan) -> MachineTable {
+fn machine(run: &LabRun, base: &Usable<'_>) -> MachineTable {
+    let plan = &base.arm.instance;
     MachineTable {
         vcpus: Some(run.host.cpus).filter(|cpus| *cpus > 0),
         threads_per_core: run.host.threads_per_core,
         instance: plan.kind.clone(),
         burst: plan.kind.as_ref().map(|_| plan.burst).filter(|burst| !burst),
         divided_by: Some(plan.divided_by).filter(|by| *by > 1),
+        // The control group that the server runs in: nothing of the operating system is in it.
+        memory: Some(format_size(plan.memory_bytes)),
+        other_memory: other_memory(base).map(format_size),
     }
+}
+
+/// What the server's control group had besides the buffer pool in the mean, bytes, in whole MiB. None where files in the page
+/// cache are a part of it.
+fn other_memory(base: &Usable<'_>) -> Option<u64> {
+    let server = &base.server;
+    let direct =
+        server.flush_method.as_deref().is_some_and(|method| method.to_ascii_uppercase().contains("O_DIRECT"));
+    let pool = parse_size(server.buffer_pool_size.as_deref()?).ok()?;
+    if !direct || server.log_bin != Some(false) {
+        return None;
+    }
+    let mib = (base.figures.host.memory_bytes - Memory::of_pool(pool)) / MIB as f64;
+    // A control group that was not looked at has used nothing.
+    if mib < 1.0 { None } else { parse_size(&format!("{mib:.0}MiB")).ok() }
 }
 
 /// What a statement waits for on its way to the server and back, us: the local round trip of the host, and that of the
@@ -300,7 +320,7 @@ fn observed(run: &LabRun, base: &Usable<'_>, points: &[&Usable<'_>]) -> Workload
     let statements = (figures.tps.mean > 0.0).then(|| rounded(figures.qps.mean / figures.tps.mean));
     WorkloadTable {
         kind: Some("observed".into()),
-        data_size: Some(ebbtide_volume::format_size(base.arm.tables(run.experiment.data).data_bytes())),
+        data_size: Some(format_size(base.arm.tables(run.experiment.data).data_bytes())),
         statements: statements.filter(|statements| *statements > 0.0),
         redo_bytes,
         binlog_bytes,

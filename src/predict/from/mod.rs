@@ -18,7 +18,7 @@ use ebbtide_twin::profile::{Profile, WorkloadTable};
 use serde::Serialize;
 
 use super::plan::set;
-use super::server::{calibration_points, instance_of};
+use super::server::{calibration_points, facts, instance_of};
 use super::{PredictArgs, ProfileArgs};
 use crate::answers;
 use crate::exit::{Exit, Refusal};
@@ -198,7 +198,8 @@ fn fit(draft: &mut Draft, catalog: &Catalog, seed: u64) -> anyhow::Result<Vec<St
     loop {
         let profile = &draft.profile;
         let instance = instance_of(profile, None, None, catalog)?;
-        let planned = profile.plan(instance.as_ref().map(|of| of.vcpus), seed).with_context(useless)?;
+        let known = instance.as_ref().map(|of| facts(of, profile.machine.divided_by.unwrap_or(1)));
+        let planned = profile.plan(known.unwrap_or_default(), seed).with_context(useless)?;
         let points = calibration_points(profile, &planned, catalog, instance.as_ref())?;
         let apart = contradicting(&points, planned.machine, planned.costs, seed);
         let kept: Vec<_> = (0..points.len()).filter(|n| !apart.iter().any(|one| one.point == *n)).collect();

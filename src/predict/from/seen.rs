@@ -29,6 +29,7 @@ pub(super) fn draft(seen: &Observation) -> anyhow::Result<Draft> {
         vcpus: whole(host.and_then(|host| host.processors)),
         threads_per_core: whole(host.and_then(|host| host.threads_per_core)),
         instance: seen.instance.clone(),
+        memory: host.and_then(|host| host.usable_memory_bytes()).map(ebbtide_volume::format_size),
         ..MachineTable::default()
     };
     let volume = volumes(seen, server.log_bin, &mut notes)?;
@@ -188,8 +189,8 @@ fn cached(seen: &Observation, rates: &Rates, notes: &mut Vec<String>) {
         && pages > CACHED * io.reads + 1.0
     {
         notes.push(format!(
-            "the server reads {pages:.0} pages a second and its device {:.0}: the page cache has the rest, and the model has \
-             none",
+            "the server reads {pages:.0} pages a second and its device {:.0}: the page cache has the rest, which the model knows \
+             where all data fit in it",
             io.reads
         ));
     }

@@ -36,7 +36,7 @@ pub(super) fn server(
         doublewrite: doublewrite(facts, &mut notes),
         // 0 stands for the default.
         doublewrite_pages: known.number("innodb_doublewrite_pages").filter(|pages| *pages > 0),
-        flush_method: flush_method(facts, variables, &mut notes),
+        flush_method: flush_method(facts, variables),
         redo_log_capacity: facts.redo_bytes(variables).map(format_size),
         flush_log_at_trx_commit: known
             .number("innodb_flush_log_at_trx_commit")
@@ -119,14 +119,7 @@ fn doublewrite(facts: &Facts, notes: &mut Vec<String>) -> Option<DoublewriteTabl
     Some(DoublewriteTable::Switch(switch(value) != Some(false)))
 }
 
-fn flush_method(facts: &Facts, variables: &Variables, notes: &mut Vec<String>) -> Option<String> {
-    let buffered = facts.direct == Some(false);
-    if buffered {
-        notes.push(
-            "data files go through the page cache: the model reads and writes them as with O_DIRECT, and has no page cache"
-                .into(),
-        );
-    }
+fn flush_method(facts: &Facts, variables: &Variables) -> Option<String> {
     match variables.get("innodb_flush_method").filter(|value| !value.is_empty()) {
         Some(method) => Some(method.to_owned()),
         None => facts.direct.map(|direct| if direct { "O_DIRECT" } else { "fsync" }.to_owned()),
@@ -202,6 +195,6 @@ mod tests {
         let fast = of(&[("version", "11.8.6-MariaDB"), ("innodb_doublewrite", "fast")]).0.doublewrite;
         assert_eq!(fast, Some(DoublewriteTable::Mode(DoublewriteMode::Fast)));
         assert_eq!(table.redo_log_capacity.as_deref(), Some("96MiB"), "MariaDB has one file");
-        assert!(notes.iter().any(|one| one.contains("page cache")), "{notes:?}");
+        assert!(notes.iter().any(|one| one.contains("DETECT_ONLY")), "{notes:?}");
     }
 }

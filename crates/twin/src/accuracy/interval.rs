@@ -19,6 +19,8 @@ pub struct Basis<'a> {
     pub pool: Option<f64>,
     /// Whether logs have volumes of their own.
     pub separate_volumes: bool,
+    /// Whether pages are read of a page cache.
+    pub page_cache: bool,
     /// Of each calibrated point, the model's throughput divided by the measured one. Empty without calibration.
     pub residuals: &'a [f64],
 }
@@ -127,6 +129,9 @@ fn of_comparisons(rows: &[Comparison], basis: &Basis<'_>) -> Uncertainty {
     }
     if basis.separate_volumes {
         outside.push("no logs on volumes of their own were compared".to_owned());
+    }
+    if basis.page_cache {
+        outside.push("a page cache was compared in one arm alone".to_owned());
     }
     let worst = basis.residuals.iter().map(|one| one.ln().abs()).fold(0.0, f64::max);
     let widths = Widths { stand_in: stand_in(rows), transfer: !outside.is_empty() };
@@ -322,6 +327,7 @@ mod tests {
 
     const FIT: Basis<'_> = Basis {
         separate_volumes: false,
+        page_cache: false,
         flavour: "mysql-5.7",
         workload: "observed",
         observed: true,
@@ -396,6 +402,7 @@ mod tests {
         assert!(said.contains("10.0% of the data") && said.contains("25.0 to 50.0%"), "{said}");
         assert!(outside(Basis { clients: None, ..FIT }).contains("open loop"));
         assert!(outside(Basis { separate_volumes: true, ..FIT }).contains("logs on volumes of their own"));
+        assert!(outside(Basis { page_cache: true, ..FIT }).contains("a page cache was compared in one arm"));
         let uncalibrated = of_comparisons(&rows, &Basis { residuals: &[], ..FIT });
         assert!(uncalibrated.words().contains("predictions without calibration were compared"));
         assert!(!uncalibrated.kind_compared());

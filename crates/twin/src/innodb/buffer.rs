@@ -4,6 +4,7 @@ use rand_core::Rng;
 
 use super::cleaner::whole;
 use super::dirty::FlushList;
+use super::page_cache;
 use super::pages::{ClassState, PageKind, Pool, Residence, characteristic_time, residence};
 use super::shape::Shape;
 
@@ -15,12 +16,36 @@ const MANY: f64 = 24.0;
 pub(crate) struct Touched {
     /// Pages that it misses.
     pub(crate) misses: u32,
+    /// Of them, those that the page cache of the system has.
+    pub(crate) cached: u32,
     /// Pages that it adds without a read.
     pub(crate) created: u32,
     /// Pages that are read for it while it goes on: those of merges of the change buffer.
     pub(crate) background: u32,
     /// Pages that are read ahead for it.
     pub(crate) ahead: u32,
+    /// Pages that come from the page cache without anybody waiting: they need a place, and no I/O.
+    pub(crate) placed: u32,
+}
+
+impl Touched {
+    /// Misses pages, of which the page cache has a share.
+    fn miss(&mut self, pages: u32, hit: f64, rng: &mut impl Rng) {
+        self.misses += pages;
+        self.cached += part(pages, hit, rng);
+    }
+
+    fn read_ahead(&mut self, pages: u32, hit: f64, rng: &mut impl Rng) {
+        let cached = part(pages, hit, rng);
+        self.ahead += pages - cached;
+        self.placed += cached;
+    }
+
+    fn read_for_nobody(&mut self, pages: u32, hit: f64, rng: &mut impl Rng) {
+        let cached = part(pages, hit, rng);
+        self.background += pages - cached;
+        self.placed += cached;
+    }
 }
 
 /// The pool and its classes of pages.
@@ -28,6 +53,10 @@ pub(crate) struct Touched {
 pub(crate) struct BufferPool {
     shape: Shape,
     states: Vec<ClassState>,
+    /// Pages of the page cache below the pool; None where data files do not go through it.
+    cache: Option<f64>,
+    /// Of the pages of each class that the pool misses, the share that the page cache has.
+    hits: Vec<f64>,
     /// Running sums of the classes' shares of evicted pages.
     evictions: Vec<f64>,
     flush_list: FlushList,
@@ -48,8 +77,15 @@ pub(crate) struct BufferPool {
 
 impl BufferPool {
     /// A pool of so many pages, empty or as it is after a long time. `redo_grain` is the length of redo, in bytes,
-    /// within which the ages of dirty pages are not told apart; `redo_bytes` what a transaction writes.
-    pub(crate) fn new(shape: Shape, pool: Pool, cold: bool, spare: u64, redo_grain: u64) -> Self {
+    /// within which the ages of dirty pages are not told apart; `cache` the pages of the page cache below the pool.
+    pub(crate) fn new(
+        shape: Shape,
+        pool: Pool,
+        cache: Option<f64>,
+        cold: bool,
+        spare: u64,
+        redo_grain: u64,
+    ) -> Self {
         let kept = characteristic_time(&shape.classes, &pool);
         let stay = residence(&shape.classes, &pool);
         let pages = pool.pages;
@@ -57,6 +93,8 @@ impl BufferPool {
         let mut made = Self {
             shape,
             states: Vec::new(),
+            cache,
+            hits: Vec::new(),
             evictions: Vec::new(),
             flush_list: FlushList::new(classes, redo_grain),
             pool,
@@ -118,6 +156,9 @@ impl BufferPool {
         let cached = if self.filling { self.pool.pages - self.free as f64 } else { self.pool.pages };
         let pool = Pool { pages: cached, ..self.pool };
         self.states = self.shape.classes.iter().map(|class| class.state(stay, &pool)).collect();
+        // While the pool fills, no page has been in it twice: none is in the page cache either.
+        let cache = self.cache.filter(|_| full || !self.filling).unwrap_or(0.0);
+        self.hits = page_cache::hits(&self.shape.classes, &self.states, &pool, cache);
         let mut sum = 0.0;
         let running = self.states.iter().map(|state| {
             sum += state.evicted;
@@ -139,6 +180,7 @@ impl BufferPool {
         for n in 0..self.shape.types[kind].touches.len() {
             let touch = self.shape.types[kind].touches[n];
             let state = self.states[touch.class];
+            let hit = self.hits[touch.class];
             match &self.shape.classes[touch.class].kind {
                 PageKind::Reused { pages, .. } => {
                     let clean = 1.0 - self.flush_list.of(touch.class) as f64 / pages.max(1.0);
@@ -147,23 +189,27 @@ impl BufferPool {
                     let kept = touch.modified * state.buffered;
                     let missed = successes(touch.references, miss * (1.0 - kept), rng);
                     let ahead = around(f64::from(missed) * touch.read_ahead(), rng).min(missed);
-                    touched.ahead += ahead;
-                    touched.misses += missed - ahead;
+                    touched.read_ahead(ahead, hit, rng);
+                    touched.miss(missed - ahead, hit, rng);
                     let merged = successes(touch.references, miss * touch.modified * state.merges, rng);
-                    touched.background += merged;
+                    touched.read_for_nobody(merged, hit, rng);
                     let changed = touch.modified * (1.0 - miss * state.buffered);
                     let dirtied = successes(touch.references, changed * clean.max(0.0), rng);
                     self.mark(touch.class, dirtied + merged);
                 }
                 PageKind::Once { read } => {
                     let pages = successes(touch.references, 1.0, rng);
-                    *if *read { &mut touched.misses } else { &mut touched.created } += pages;
+                    if *read {
+                        touched.miss(pages, hit, rng)
+                    } else {
+                        touched.created += pages
+                    }
                     self.mark(touch.class, pages);
                 }
                 PageKind::Observed(_) => {
                     let reads = poisson(state.reads * touch.references, rng);
                     let writes = state.dirtied * touch.references;
-                    touched.misses += reads;
+                    touched.miss(reads, hit, rng);
                     touched.created += poisson((writes - state.reads * touch.references).max(0.0), rng);
                     let dirtied = poisson(writes, rng);
                     self.mark(touch.class, dirtied);
@@ -174,7 +220,7 @@ impl BufferPool {
     }
 
     /// Purge comes to the pages of a transaction of a kind that ended so many transactions ago, at a position of the redo
-    /// log: returns the pages that it must read again, and marks those that turn dirty.
+    /// log: returns the pages that it must read again of the volume, and marks those that turn dirty.
     pub(crate) fn purge(&mut self, kind: usize, age: f64, lsn: u64, rng: &mut impl Rng) -> u32 {
         self.dirtied.clear();
         let left = self.forgets(age);
@@ -189,9 +235,16 @@ impl BufferPool {
             let clean = if written { 1.0 - self.flush_list.of(class) as f64 / of_class } else { 0.0 };
             let dirtied = successes(pages, clean.clamp(0.0, 1.0), rng).max(missed);
             self.mark(class, dirtied);
-            reads += missed;
+            let cached = part(missed, self.hits[class], rng);
+            self.owe_free(cached.into());
+            reads += missed - cached;
         }
         reads
+    }
+
+    /// Of undo pages that have left the pool, the share that is read of the volume, and not of the page cache.
+    pub(crate) fn undo_of_volume(&self) -> f64 {
+        self.shape.undo_class().map_or(1.0, |class| 1.0 - self.hits[class])
     }
 
     /// Whether a page that was referenced so many transactions ago may have left the pool.
@@ -341,6 +394,14 @@ pub(crate) fn around(mean: f64, rng: &mut impl Rng) -> u32 {
     u32::try_from(whole(low)).unwrap_or(u32::MAX - 1) + u32::from(more)
 }
 
+/// How many of so many have a property that each has with a probability.
+fn part(of: u32, probability: f64, rng: &mut impl Rng) -> u32 {
+    if probability <= 0.0 {
+        return 0;
+    }
+    (0..of).fold(0, |sum, _| sum + u32::from(unit(rng) < probability))
+}
+
 /// Successes of `mean` trials with a probability each.
 fn successes(mean: f64, probability: f64, rng: &mut impl Rng) -> u32 {
     if probability <= 0.0 {
@@ -413,7 +474,7 @@ mod tests {
         let shape = tpcc::shape(20, tpcc::Kit::TpccMysql, tpcc::Keys::Nurand);
         let pages = Pool::plain(13_000.0);
         let (reads, writes) = pages_per_transaction(&shape.classes, &pages);
-        let mut pool = BufferPool::new(shape, pages, false, 1_000, 1 << 20);
+        let mut pool = BufferPool::new(shape, pages, None, false, 1_000, 1 << 20);
         pool.age(0, 1 << 30);
         let (mut misses, mut dirty, mut lsn) = (0_u64, 0_u64, 1_u64 << 30);
         let mut classes = Vec::new();

@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 
 use ebbtide_volume::Nanos;
 
+use super::memory::Memory;
+
 /// The machine under the server.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Machine {
@@ -11,6 +13,8 @@ pub struct Machine {
     pub vcpus: u32,
     /// Threads of a core: 2 on most instance types, 1 on Graviton.
     pub threads_per_core: u32,
+    /// Memory that the server and the page cache of its files share; None where it is not known.
+    pub memory: Option<Memory>,
 }
 
 /// What a second busy thread adds to a core's throughput: a quarter. Gains of about this size are commonly reported for
@@ -89,14 +93,14 @@ mod tests {
 
     #[test]
     fn two_threads_of_a_core_do_a_quarter_more_than_one() {
-        let machine = Machine { vcpus: 8, threads_per_core: 2 };
+        let machine = Machine { vcpus: 8, threads_per_core: 2, memory: None };
         assert_eq!((machine.capacity(4.0), machine.capacity(8.0)), (4.0, 5.0));
         assert_eq!((machine.slowdown(1.0), machine.slowdown(4.0), machine.slowdown(8.0)), (1.0, 1.0, 1.6));
     }
 
     #[test]
     fn a_client_beyond_the_last_processor_waits_for_one() {
-        let mut processors = Processors::new(Machine { vcpus: 1, threads_per_core: 1 });
+        let mut processors = Processors::new(Machine { vcpus: 1, threads_per_core: 1, memory: None });
         assert_eq!(processors.request(0, 500.0, Nanos(0)), Some(Nanos(500)));
         assert_eq!(processors.request(1, 300.0, Nanos(100)), None);
         assert_eq!(processors.release(Nanos(500)), Some((1, Nanos(800))));

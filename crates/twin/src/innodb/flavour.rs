@@ -6,6 +6,8 @@ use std::str::FromStr;
 use ebbtide_volume::{GIB, KIB, MIB};
 use serde::{Deserialize, Serialize};
 
+use super::memory::Memory;
+
 /// A server whose InnoDB differs from the others in how it writes pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Flavour {
@@ -142,8 +144,8 @@ pub struct Settings {
     pub doublewrite_batches: u32,
     /// Whether the doublewrite file and the data files are flushed after each batch (`innodb_flush_method`).
     pub flush_after_batch: bool,
-    /// Whether data files go through the page cache of the operating system (`innodb_flush_method`). The model has none:
-    /// [`Self::not_modelled`] names it.
+    /// Whether data files go through the page cache of the operating system (`innodb_flush_method`). The machine's memory
+    /// decides how much it holds.
     pub buffered: bool,
     /// `innodb_redo_log_capacity`, or the size of all redo log files, bytes.
     pub redo_capacity_bytes: u64,
@@ -225,9 +227,10 @@ impl Settings {
                 doublewrite_batches: 1,
                 redo_capacity_bytes: 96 * MIB,
                 log_bin: false,
+                buffered: true,
                 ..self
             },
-            Flavour::MySql80 => self,
+            Flavour::MySql80 => Self { buffered: true, ..self },
             Flavour::MySql84 => Self {
                 io_capacity: 10_000,
                 io_capacity_max: 20_000,
@@ -257,9 +260,9 @@ impl Settings {
     }
 
     /// What these settings do and the model does not, for people; None where it has all. MariaDB writes neighbours on volumes that
-    /// report that they are rotating disks, and nowhere else.
+    /// report that they are rotating disks, and nowhere else. Without a machine's memory the model has no page cache.
     #[must_use]
-    pub fn not_modelled(&self, rotating: bool) -> Option<String> {
+    pub fn not_modelled(&self, rotating: bool, memory: Option<Memory>) -> Option<String> {
         let writes = self.flush_neighbors > 0 && (rotating || !self.flavour.is_mariadb());
         let neighbours = writes.then(|| {
             format!(
@@ -268,13 +271,21 @@ impl Settings {
                 self.flush_neighbors
             )
         });
-        let cache = self.buffered.then(|| {
-            "innodb_flush_method keeps data files in the page cache, which the model does not have: pages that are read from there \
-             need no I/O, so that the server may do more than predicted"
+        let cache = (self.buffered && memory.is_none()).then(|| {
+            "innodb_flush_method keeps data files in the page cache, whose size is not known: pages that are read from there need \
+             no I/O, so that the server may do more than predicted; machine.memory of the profile gives it a size"
                 .to_owned()
         });
         let all: Vec<String> = neighbours.into_iter().chain(cache).collect();
         (!all.is_empty()).then(|| all.join("; "))
+    }
+
+    /// Bytes of data files that the page cache of a machine holds; None where data files do not go through it, or the memory is
+    /// not known.
+    #[must_use]
+    pub fn page_cache_bytes(&self, memory: Option<Memory>) -> Option<f64> {
+        let memory = memory.filter(|_| self.buffered)?;
+        Some(memory.page_cache_bytes(self.buffer_pool_bytes))
     }
 
     /// Pages of the buffer pool that hold data: 4% go to control blocks, the adaptive hash index and lock heaps.
@@ -318,13 +329,21 @@ mod tests {
         let mariadb = of(Flavour::MariaDb11);
         assert_eq!((mariadb.lru_scan_depth, mariadb.buffer_pool_instances), (1_536, 1));
         assert_eq!(mariadb.max_dirty_pages_pct_lwm, 0.0);
-        let said = |flavour, rotating| of(flavour).not_modelled(rotating).is_some();
-        assert!(said(Flavour::MySql57, false) && !said(Flavour::MySql80, true));
+        let said = |flavour, rotating| of(flavour).not_modelled(rotating, None).is_some();
+        assert!(said(Flavour::MySql57, false) && !said(Flavour::MySql84, true));
+        assert!(of(Flavour::MySql80).buffered, "fsync is its default");
         assert!(said(Flavour::MariaDb11, true) && !said(Flavour::MariaDb11, false));
-        let both = Settings { buffered: true, ..of(Flavour::MySql57) }.not_modelled(false).unwrap();
+        let buffered = Settings { buffered: true, ..of(Flavour::MySql57) };
+        let both = buffered.not_modelled(false, None).unwrap();
         assert!(
             both.contains("innodb_flush_neighbors = 1") && both.contains("; innodb_flush_method"),
             "{both}"
         );
+        let memory = Memory { bytes: 16 * GIB, other_bytes: 0 };
+        let one = buffered.not_modelled(false, Some(memory)).unwrap();
+        assert!(!one.contains("innodb_flush_method"), "{one}");
+        let direct = of(Flavour::MySql84).page_cache_bytes(Some(memory));
+        assert_eq!((direct, buffered.page_cache_bytes(None)), (None, None));
+        assert!(buffered.page_cache_bytes(Some(memory)).is_some_and(|bytes| bytes > 7.1 * GIB as f64));
     }
 }

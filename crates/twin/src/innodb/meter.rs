@@ -204,6 +204,8 @@ pub struct ModelOutcome {
     pub redo_waits: u64,
     /// Reads that found no free page.
     pub page_waits: u64,
+    /// Pages that the page cache of the system had: no I/O is in `files` for them.
+    pub page_cache_reads: u64,
     /// Pages dirty at the end.
     pub dirty_pages: u64,
     /// Transactions that purge had not come to at the end.
@@ -300,6 +302,9 @@ pub(crate) struct Meter {
     /// Waits counted over the whole run.
     pub(crate) redo_waits: u64,
     pub(crate) page_waits: u64,
+    /// Pages of the page cache that clients read, and those until the measurement began.
+    pub(crate) page_cache_reads: u64,
+    page_cache_before: u64,
 }
 
 /// What was seen a second ago.
@@ -360,6 +365,8 @@ impl Meter {
             last: None,
             redo_waits: 0,
             page_waits: 0,
+            page_cache_reads: 0,
+            page_cache_before: 0,
         }
     }
 
@@ -392,6 +399,7 @@ impl Meter {
             self.files_before = disk.totals();
             self.busy_before = view.busy_seconds;
             self.unfinished_before = view.unfinished();
+            self.page_cache_before = self.page_cache_reads;
             self.stats_before.clone_from(&stats);
         }
         self.last = Some(LastSecond { stats, busy_seconds: view.busy_seconds, clients: view.clients });
@@ -517,6 +525,7 @@ impl Meter {
                 / view.vcpus,
             redo_waits: self.redo_waits,
             page_waits: self.page_waits,
+            page_cache_reads: self.page_cache_reads - self.page_cache_before,
             dirty_pages,
             unpurged: 0,
             volumes,

@@ -16,8 +16,10 @@ mod cpu;
 mod dirty;
 mod disk;
 mod flavour;
+mod memory;
 mod meter;
 mod model;
+mod page_cache;
 mod pages;
 mod purge;
 mod redo;
@@ -34,6 +36,7 @@ pub use cleaner::{
 pub use cpu::Machine;
 pub use disk::FileTotals;
 pub use flavour::{FileSystem, Flavour, Settings, UnknownFlavour};
+pub use memory::Memory;
 pub use meter::{Limiter, ModelOutcome, RoleOutcome, Span};
 pub use model::{Costs, ModelLoad, ModelSetup, run};
 pub use pages::{

@@ -113,6 +113,8 @@ struct Client {
     reads: u32,
     /// Extents among them, which are read as a whole.
     extents: u32,
+    /// Pages among them that the page cache has.
+    cached: u32,
     /// Reads until the next slice of processor time.
     reads_in_row: u32,
     /// Slices of processor time that are left, and all of the transaction.
@@ -255,7 +257,9 @@ impl Model {
         let grain = whole(redo_horizon(&shape, &settings, &limits) / 512.0).max(1);
         let purges = shape.types.iter().any(|of| of.undo_bytes > 0.0 || !of.purged.is_empty());
         let pool = Pool::of(&settings, &shape.classes);
-        let pool = BufferPool::new(shape, pool, cold, settings.free_target(), grain);
+        let cache =
+            settings.page_cache_bytes(machine.memory).map(|bytes| bytes / f64::from(settings.page_bytes));
+        let pool = BufferPool::new(shape, pool, cache, cold, settings.free_target(), grain);
         Self {
             limits,
             costs,
@@ -355,6 +359,10 @@ impl Model {
         let view = self.pool.seen();
         let touched = self.pool.touch(kind, &mut self.rng);
         let reads = around(f64::from(touched.misses) * self.costs.reads, &mut self.rng);
+        let cached = match touched.cached {
+            0 => 0,
+            some => around(f64::from(reads) * f64::from(some) / f64::from(touched.misses), &mut self.rng),
+        };
         let extents = around(f64::from(touched.ahead) * self.costs.reads / EXTENT, &mut self.rng);
         let all_reads = reads + extents;
         let slices = all_reads.min(SLICES - 1) + 1;
@@ -367,12 +375,14 @@ impl Model {
         one.view = Some(view);
         one.reads = all_reads;
         one.extents = extents;
+        one.cached = cached;
         one.reads_in_row = 0;
         one.slices = slices;
         one.planned = slices;
         one.slice_ns = self.costs.cpu_us * 1e3 * share / f64::from(slices);
         // Pages that a class misses beyond those that are read, and pages that are new, need a place too.
-        self.pool.owe_free(u64::from(touched.created + touched.misses.saturating_sub(reads)));
+        let placed = touched.created + touched.placed + touched.misses.saturating_sub(reads);
+        self.pool.owe_free(placed.into());
         self.clients[client].needs_place = touched.created > 0 && self.pool.owed() > 0;
         for _ in 0..touched.background {
             self.read_for_nobody();
@@ -439,6 +449,10 @@ impl Model {
         let at = if one.extents > 0 {
             one.extents -= 1;
             self.read_extent()
+        } else if one.cached > 0 {
+            one.cached -= 1;
+            self.meter.page_cache_reads += 1;
+            self.now
         } else {
             self.disk.submit(FileKind::DataRead, self.settings.page_bytes, self.now)
         };

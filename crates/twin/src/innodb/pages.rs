@@ -57,6 +57,8 @@ pub struct Revisits {
 pub struct MissCurve {
     /// Rising by `pool_pages`; at least one.
     pub points: Vec<CurvePoint>,
+    /// Pages of the data, where that is known: nothing is read of a page cache that holds them.
+    pub data_pages: Option<f64>,
 }
 
 /// What a transaction reads and writes with a pool of one size.
@@ -475,7 +477,7 @@ mod tests {
     #[test]
     fn a_curve_is_straight_over_the_logarithm_and_flat_beyond() {
         let point = |pool_pages, reads| CurvePoint { pool_pages, reads, writes: reads / 2.0 };
-        let curve = MissCurve { points: vec![point(100.0, 8.0), point(400.0, 4.0)] };
+        let curve = MissCurve { points: vec![point(100.0, 8.0), point(400.0, 4.0)], data_pages: None };
         assert!((curve.at(200.0).0 - 6.0).abs() < 1e-9);
         assert!((curve.at(200.0).1 - 3.0).abs() < 1e-9);
         assert_eq!(curve.at(1_000.0).0, 4.0);

@@ -124,6 +124,10 @@ pub struct MachineTable {
     pub vcpus: Option<u32>,
     /// Threads of a core; 2 where nothing is said.
     pub threads_per_core: Option<u32>,
+    /// Memory that the server and the page cache of its files share; that of the instance where nothing is said.
+    pub memory: Option<String>,
+    /// What neither the buffer pool nor the page cache has of it; 384 MiB where nothing is said.
+    pub other_memory: Option<String>,
     /// EC2 instance type, for its limits.
     pub instance: Option<String>,
     /// Whether the half hour a day in which the instance's limits burst is there; true where nothing is said.

@@ -1,7 +1,9 @@
 //! Profiles: a server, its machine, its workload and what was measured of it, as a TOML file (docs/profile.md).
 
 mod file;
+mod machine;
 mod mix;
+mod not_modelled;
 mod plan;
 mod write;
 
@@ -9,6 +11,7 @@ pub use file::{
     DoublewriteMode, DoublewriteTable, MachineTable, PagesTable, PointTable, Profile, ServerTable, TypeTable,
     WorkloadTable,
 };
+pub use machine::MachineFacts;
 pub use plan::{Planned, PlannedPoint};
 
 /// A profile that says too little, or what cannot be.

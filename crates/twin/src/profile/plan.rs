@@ -6,6 +6,7 @@ use ebbtide_workload::{LoadKind, OptionError};
 
 use super::ProfileError;
 use super::file::{DoublewriteMode, DoublewriteTable, PointTable, Profile, ServerTable, WorkloadTable};
+use super::machine::MachineFacts;
 use crate::innodb::observed::{self, Observed, ObservedType};
 use crate::innodb::{
     Costs, CurvePoint, Flavour, LEAST_REDO_BYTES, Machine, MissCurve, ModelLoad, PageKind, Settings, Shape,
@@ -65,13 +66,13 @@ const DESCRIBED_PAGE: u32 = 16 * 1024;
 pub(super) const MOST_CLIENTS: u32 = 10_000;
 
 impl Profile {
-    /// Checks the profile. `vcpus` is the number of processors of the instance that it names, where the caller knows.
+    /// Checks the profile. `known` is the instance that it names, where the caller knows it.
     ///
     /// # Errors
     /// What is missing, and where to get it; or the first value that is out of its range.
-    pub fn plan(&self, vcpus: Option<u32>, seed: u64) -> Result<Planned, ProfileError> {
+    pub fn plan(&self, known: MachineFacts, seed: u64) -> Result<Planned, ProfileError> {
         let settings = self.server.settings()?;
-        let vcpus = self.machine.vcpus.or(vcpus).ok_or(ProfileError::Missing {
+        let vcpus = self.machine.vcpus.or(known.vcpus).ok_or(ProfileError::Missing {
             what: "machine.vcpus",
             from: "`nproc` on the server, or give machine.instance",
         })?;
@@ -84,7 +85,7 @@ impl Profile {
         let kind = self.workload.kind.as_deref().unwrap_or_default();
         let data_bytes = self.data_bytes(&shape, &settings);
         Ok(Planned {
-            machine: Machine { vcpus, threads_per_core },
+            machine: Machine { vcpus, threads_per_core, memory: self.machine.memory(known.memory_bytes)? },
             cpu_given: self.workload.cpu_us.is_some(),
             observed: kind == "observed",
             points: self
@@ -569,6 +570,11 @@ impl WorkloadTable {
                 pair[1].reads, pair[0].reads
             )));
         }
+        let data_pages = self
+            .data_bytes()
+            .ok()
+            .map(|bytes| bytes * factor / f64::from(page_bytes))
+            .filter(|pages| *pages >= 1.0);
         let shares: f64 = self.types.iter().map(|of| of.share).sum();
         for of in &self.types {
             positive("workload.types.share", of.share)?;
@@ -580,7 +586,7 @@ impl WorkloadTable {
             size: of.size,
         });
         Ok(observed::shape(&Observed {
-            curve: MissCurve { points },
+            curve: MissCurve { points, data_pages },
             redo_bytes,
             binlog_bytes: self.binlog_bytes.unwrap_or(0.0),
             statements: self.statements.unwrap_or(1.0),

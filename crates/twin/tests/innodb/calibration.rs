@@ -8,7 +8,7 @@ use ebbtide_volume::{Array, Nanos};
 
 use crate::support::{settings, setup, shape, volume};
 
-const MACHINE: Machine = Machine { vcpus: 8, threads_per_core: 1 };
+const MACHINE: Machine = Machine { vcpus: 8, threads_per_core: 1, memory: None };
 
 /// What is measured of a server with these costs.
 fn measured(costs: Costs, volume: Array, clients: u32) -> MeasuredPoint {

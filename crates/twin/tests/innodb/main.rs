@@ -4,6 +4,7 @@ mod background;
 mod calibration;
 mod flushing;
 mod mva;
+mod page_cache;
 mod properties;
 mod scans;
 mod statements;

@@ -45,7 +45,7 @@ pub(crate) fn one_read() -> Shape {
 /// Transactions of one kind that read and write so many pages on average, with so many bytes of redo.
 pub(crate) fn shape(reads: f64, writes: f64, redo_bytes: f64) -> Shape {
     let mut shape = one_kind(redo_bytes);
-    let curve = MissCurve { points: vec![CurvePoint { pool_pages: 1.0, reads, writes }] };
+    let curve = MissCurve { points: vec![CurvePoint { pool_pages: 1.0, reads, writes }], data_pages: None };
     shape.class("pages", PageKind::Observed(curve), &[(0, 1.0, 1.0)]);
     shape
 }
@@ -66,7 +66,7 @@ pub(crate) fn setup(shape: Shape, volume: Array, clients: u32, cpu_us: f64, vcpu
     ModelSetup {
         settings: settings(Flavour::MySql80),
         shape,
-        machine: Machine { vcpus, threads_per_core: 1 },
+        machine: Machine { vcpus, threads_per_core: 1, memory: None },
         costs: Costs { cpu_us, ..Costs::default() },
         load: ModelLoad { clients, rate: None },
         volumes: volume.into(),

@@ -55,7 +55,8 @@ impl Model {
             pool.take_dirtied(&mut dirtied);
             pool.changed(&dirtied, *lsn);
             if pool.forgets(age) {
-                let of_undo = pool.shape().types[next.kind].undo_bytes / f64::from(settings.page_bytes);
+                let of_undo = pool.shape().types[next.kind].undo_bytes / f64::from(settings.page_bytes)
+                    * pool.undo_of_volume();
                 reads += u64::from(super::around(of_undo, rng));
             }
             purger.want(reads);
