@@ -23,6 +23,10 @@ const SEED: u64 = 1;
 const SPAN: Nanos = Nanos::from_secs(420);
 const SETTLE: Nanos = Nanos::from_secs(240);
 
+/// The share of the processors that server and load keep busy at least where these limit them, as for the lab. Below it, other programs
+/// had the rest, and nothing is known of what would have limited otherwise.
+const OWN: f64 = 0.9;
+
 /// An arm, measured and predicted.
 pub(crate) struct Predicted {
     pub(crate) experiment: String,
@@ -115,6 +119,8 @@ pub(crate) fn experiment(name: &str, results: &Path) -> Result<Vec<Predicted>, S
             outcome.limiter().0.name(),
         );
         let (limiter, _) = outcome.limiter();
+        let own = (figures.host.server_cpus + figures.host.load_cpus) / f64::from(run.host.cpus.max(1));
+        let foreign = figures.limiter.what == Bottleneck::Processors && own < OWN;
         let load = load(arm);
         all.push(Predicted {
             experiment: name.to_owned(),
@@ -122,7 +128,11 @@ pub(crate) fn experiment(name: &str, results: &Path) -> Result<Vec<Predicted>, S
             calibrated: place == 0,
             measured: figures.tps.mean,
             predicted: outcome.tps(),
-            measured_limiter: words(figures.limiter.what),
+            measured_limiter: if foreign {
+                "processors that others used"
+            } else {
+                words(figures.limiter.what)
+            },
             predicted_limiter: limiter.words(),
             flavour: planned.settings.flavour.name().to_owned(),
             workload: planned.workload.clone(),
@@ -135,7 +145,7 @@ pub(crate) fn experiment(name: &str, results: &Path) -> Result<Vec<Predicted>, S
                 Class::Described
             },
             figures: all_figures(figures, busy, &outcome),
-            right: is_right(figures.limiter.what, limiter),
+            right: is_right(figures.limiter.what, limiter).filter(|_| !foreign),
         });
     }
     Ok(all)
@@ -297,80 +307,4 @@ fn is_right(measured: Bottleneck, predicted: Limiter) -> Option<bool> {
         Bottleneck::OfferedRate => predicted == Limiter::Load,
         Bottleneck::Unknown => return None,
     })
-}
-
-/// What all predictions come to; calibrated arms are in no figure.
-pub(crate) struct Tally {
-    /// Absolute errors, rising.
-    errors: Vec<f64>,
-    right: usize,
-    judged: usize,
-    worst: Vec<String>,
-}
-
-impl Tally {
-    pub(crate) fn of(predicted: &[Predicted]) -> Self {
-        let all: Vec<&Predicted> = predicted.iter().filter(|one| !one.calibrated).collect();
-        let mut errors: Vec<f64> = all.iter().map(|one| one.error().abs()).collect();
-        errors.sort_by(f64::total_cmp);
-        let mut wrong: Vec<&&Predicted> =
-            all.iter().filter(|one| one.error().abs() > 0.25 || one.right == Some(false)).collect();
-        wrong.sort_by(|a, b| b.error().abs().total_cmp(&a.error().abs()));
-        let line = |one: &&&Predicted| {
-            let limiter = match one.right {
-                Some(false) => {
-                    format!("; limited by {}, not {}", one.measured_limiter, one.predicted_limiter)
-                }
-                _ => String::new(),
-            };
-            format!("- {}, {}: {:+.0}%{limiter}", one.experiment, one.arm, one.error() * 100.0)
-        };
-        Self {
-            right: all.iter().filter(|one| one.right == Some(true)).count(),
-            judged: all.iter().filter(|one| one.right.is_some()).count(),
-            worst: wrong.iter().map(line).collect(),
-            errors,
-        }
-    }
-
-    fn median(&self) -> f64 {
-        let middle = self.errors.len() / 2;
-        match self.errors.len() {
-            0 => 0.0,
-            odd if odd % 2 == 1 => self.errors[middle],
-            _ => f64::midpoint(self.errors[middle - 1], self.errors[middle]),
-        }
-    }
-
-    fn within(&self) -> f64 {
-        self.errors.iter().filter(|error| **error <= 0.25).count() as f64 / self.errors.len().max(1) as f64
-    }
-
-    fn limiters(&self) -> f64 {
-        self.right as f64 / self.judged.max(1) as f64
-    }
-
-    pub(crate) fn keeps(&self, median: f64, within: f64, limiters: f64) -> bool {
-        self.median() <= median && self.within() >= within && self.limiters() >= limiters
-    }
-
-    pub(crate) fn text(&self) -> String {
-        let mut text = format!(
-            "{} predictions: median error {:.1}%, {:.0}% within 25%, worst {:.0}%. Right limiter: {} of {} ({:.0}%).\n",
-            self.errors.len(),
-            self.median() * 100.0,
-            self.within() * 100.0,
-            self.errors.last().copied().unwrap_or(0.0) * 100.0,
-            self.right,
-            self.judged,
-            self.limiters() * 100.0,
-        );
-        if !self.worst.is_empty() {
-            text.push_str(&format!(
-                "\nWrong by more than 25%, or in what limits:\n\n{}\n",
-                self.worst.join("\n")
-            ));
-        }
-        text
-    }
 }

@@ -4,7 +4,7 @@
 //! --profile-from`; the other arms are predicted. Results stay in the build's directory (`target/twin-lab`, or `--dir DIR`):
 //! what was measured is not measured again, so the bench can be ended and begun again, or run in parts (`--only
 //! volumes,redo`). `--read` measures nothing. `--write` writes docs/accuracy.md, its plot, and the comparisons that intervals
-//! come from. Takes root and a server.
+//! come from; what they have of experiments that were not judged stays. Takes root and a server.
 //! A tiny run reads and plans the experiments, and judges and writes a run that was made up, in a directory of its own.
 #![allow(clippy::unwrap_used)] // a bench fails by a panic
 
@@ -16,6 +16,7 @@ mod judge;
 mod lab_run;
 #[path = "../support/accuracy_plot.rs"]
 mod plot;
+mod table;
 // Processors and the server's table are read as `ebbtide predict --profile-from` reads them.
 #[path = "../../src/predict/from/busy.rs"]
 #[allow(unused_imports)] // its tests belong to the program
@@ -24,12 +25,12 @@ mod busy;
 #[allow(dead_code)] // its tests belong to the program
 mod settings;
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use ebbtide_twin::accuracy::{self, Comparison};
-use judge::{Predicted, Tally};
+use judge::Predicted;
+use table::{Row, Tally, report};
 
 const EBBTIDE: &str = env!("CARGO_BIN_EXE_ebbtide");
 
@@ -112,13 +113,12 @@ fn main() -> ExitCode {
         println!("SKIPPED: nothing was measured (root, FUSE and a server are needed)");
         return ExitCode::from(3);
     }
-    let tally = Tally::of(&predicted);
-    let text = report(&predicted, &tally);
-    println!("{text}");
+    let rows: Vec<Row> = predicted.iter().map(Row::of).collect();
+    println!("{}", report(&rows));
     if words.write {
-        save(Path::new(env!("CARGO_MANIFEST_DIR")), &text, &predicted);
+        save(Path::new(env!("CARGO_MANIFEST_DIR")), &rows, &predicted);
     }
-    ExitCode::from(u8::from(!tally.keeps(MEDIAN, WITHIN, LIMITERS)))
+    ExitCode::from(u8::from(!Tally::of(&rows).keeps(MEDIAN, WITHIN, LIMITERS)))
 }
 
 /// Judges a run whose figures are made up, and writes what `--write` writes into `dir`.
@@ -137,8 +137,23 @@ fn made_up(dir: &Path) {
         std::fs::copy(root.join(file), dir.join(file)).unwrap();
     }
     std::fs::create_dir_all(dir.join(PLOT).parent().unwrap()).unwrap();
-    save(dir, &report(&predicted, &Tally::of(&predicted)), &predicted);
+    let rows: Vec<Row> = predicted.iter().map(Row::of).collect();
+    save(dir, &rows, &predicted);
     let page = std::fs::read_to_string(dir.join(PAGE)).unwrap();
+    // The other experiments' rows are as they were.
+    let lines =
+        |of: &str, name: &str| of.lines().filter(|line| line.starts_with(&format!("| {name} |"))).count();
+    let before = std::fs::read_to_string(root.join(PAGE)).unwrap();
+    for (name, _) in EXPERIMENTS.iter().filter(|(name, _)| *name != "volumes") {
+        assert_eq!(lines(&page, name), lines(&before, name), "{name}");
+        assert!(
+            before
+                .lines()
+                .filter(|line| line.starts_with(&format!("| {name} |")))
+                .all(|line| page.contains(line))
+        );
+    }
+    assert_eq!(lines(&page, "volumes"), 2);
     assert!(
         page.contains("| volumes | first (calibrated) |") && page.contains("| volumes | second |"),
         "{page}"
@@ -190,38 +205,6 @@ fn measure(name: &str, text: &str, dir: &Path) -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
-fn report(predicted: &[Predicted], tally: &Tally) -> String {
-    let mut text =
-        "| Experiment | Arm | Measured tps | Predicted | Error | Measured limiter | Predicted limiter |\n\
-                    |---|---|---|---|---|---|---|\n"
-            .to_owned();
-    for one in predicted {
-        let _ = writeln!(
-            text,
-            "| {} | {}{} | {} | {} | {:+.1}% | {} | {}{} |",
-            one.experiment,
-            one.arm,
-            if one.calibrated { " (calibrated)" } else { "" },
-            figure(one.measured),
-            figure(one.predicted),
-            one.error() * 100.0,
-            one.measured_limiter,
-            one.predicted_limiter,
-            match one.right {
-                Some(true) => "",
-                Some(false) => " (wrong)",
-                None => " (not judged)",
-            },
-        );
-    }
-    let _ = write!(text, "\n{}", tally.text());
-    text
-}
-
-fn figure(value: f64) -> String {
-    if value >= 100.0 { format!("{value:.0}") } else { format!("{value:.1}") }
-}
-
 const BEGIN: &str = "<!-- written by ./dev bench twin-lab --write: begin -->";
 const END: &str = "<!-- written by ./dev bench twin-lab --write: end -->";
 
@@ -230,12 +213,13 @@ const PLOT: &str = "docs/images/accuracy.svg";
 const COMPARISONS: &str = "crates/twin/data/comparisons.toml";
 
 /// Writes the table into docs/accuracy.md, what was compared into the file that the intervals of `ebbtide predict` come from, and
-/// the plot of all that this file has then.
-fn save(root: &Path, table: &str, predicted: &[Predicted]) {
+/// the plot of all that this file has then. What they have of other experiments stays.
+fn save(root: &Path, rows: &[Row], predicted: &[Predicted]) {
     let page = root.join(PAGE);
     let text = std::fs::read_to_string(&page).unwrap();
     let (before, rest) = text.split_once(BEGIN).expect("it has the mark of the beginning");
-    let (_, after) = rest.split_once(END).expect("it has the mark of the end");
+    let (old, after) = rest.split_once(END).expect("it has the mark of the end");
+    let table = report(&table::merged(old, rows, &EXPERIMENTS.map(|(name, _)| name)));
     std::fs::write(&page, format!("{before}{BEGIN}\n\n{table}\n{END}{after}")).unwrap();
     let path = root.join(COMPARISONS);
     let rows: Vec<_> = predicted.iter().flat_map(Predicted::comparisons).collect();
