@@ -123,7 +123,7 @@ fn replayed(
     collector: &mut IntervalCollector<'_>,
 ) -> anyhow::Result<(Outcome, TraceRead)> {
     let mut trace = plan.open()?;
-    let outcome = trace.read_ahead(|records| {
+    let outcome = trace::read_ahead(&mut trace, |records| {
         if plan.think_times {
             replay_closed(setup, records, collector)
         } else {

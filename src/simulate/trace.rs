@@ -3,8 +3,10 @@
 use std::fs::File;
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::sync_channel;
+use std::thread;
 
-use ebbtide_twin::trace::{Device, Format, Options, Trace, TraceError};
+use ebbtide_twin::trace::{Device, Format, Options, Record, Trace, TraceError, Unbatched};
 use ebbtide_twin::{Percentiles, ReplayError};
 
 use ebbtide_text::count;
@@ -173,6 +175,30 @@ impl TracePlan {
         let input = unpacked(file).map_err(unreadable)?;
         Trace::open(input, &self.options).map_err(|error| refusal(&self.path, &error.into(), 0).into())
     }
+}
+
+/// Batches of requests that are read ahead, at most.
+const BATCHES: usize = 4;
+
+/// Hands the requests of a trace to `take`, in their order, while a thread of its own reads on: a trace takes as long to read as
+/// to replay. Where `take` ends before the trace does, more of the trace was read than it took.
+pub(super) fn read_ahead<T>(
+    trace: &mut Trace<Box<dyn BufRead + Send>>,
+    take: impl FnOnce(&mut dyn Iterator<Item = Result<Record, TraceError>>) -> T,
+) -> T {
+    let (full, batches) = sync_channel(BATCHES);
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            while let Some(batch) = trace.next_batch() {
+                if full.send(batch).is_err() {
+                    return;
+                }
+            }
+        });
+        // The receiver ends here, before the thread is waited for, and so does the thread.
+        let mut next = move || batches.recv().ok();
+        take(&mut Unbatched::new(&mut next))
+    })
 }
 
 /// A trace that cannot be replayed, with how far it was.

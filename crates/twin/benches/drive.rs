@@ -15,7 +15,6 @@ mod tiny;
 use std::fs;
 use std::io::{self, Write as _};
 use std::ops::ControlFlow;
-use std::time::Instant;
 
 use ebbtide_twin::trace::{Options, Trace};
 use ebbtide_twin::{
@@ -152,10 +151,6 @@ fn replayed(requests: u64, unlimited: &Limits) -> (f64, f64) {
         let began = Time::now();
         all(replay(setup(gp3()), trace(), &mut Ignore).expect("the trace is replayed"));
         let on_gp3 = speed(&format!("a trace{of} on gp3"), began.seconds());
-        let began = Instant::now();
-        let outcome = trace().read_ahead(|records| replay(setup(gp3()), records, &mut Ignore));
-        all(outcome.expect("the trace is replayed"));
-        speed(&format!("a trace{of} on gp3, two threads"), began.elapsed().as_secs_f64());
         if counts {
             (least_read, least_on_gp3) = (least_read.min(read), least_on_gp3.min(on_gp3));
         }

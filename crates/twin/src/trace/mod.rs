@@ -2,7 +2,7 @@
 //!
 //! A trace is read as a stream; a caller unpacks it. [`Format::of`] knows the format by the first lines.
 
-mod ahead;
+mod batches;
 mod events;
 mod fields;
 mod format;
@@ -18,6 +18,7 @@ use std::io;
 
 use ebbtide_volume::{Io, Nanos};
 
+pub use batches::{Batch, Unbatched};
 pub use format::Format;
 pub use reader::Trace;
 pub use writer::Writer;

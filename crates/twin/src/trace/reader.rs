@@ -43,6 +43,8 @@ pub(super) struct Requests {
     recorded: Percentiles,
     ended: bool,
     failed: bool,
+    /// An error that is handed over after the batch before it.
+    pub(super) failure: Option<TraceError>,
 }
 
 /// Where events come from, and how far it was read.
@@ -215,6 +217,7 @@ impl Requests {
             recorded: Percentiles::default(),
             ended: false,
             failed: false,
+            failure: None,
         })
     }
 

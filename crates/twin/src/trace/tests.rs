@@ -4,7 +4,7 @@ use std::io;
 
 use ebbtide_volume::{Io, Nanos, Op};
 
-use super::{Device, Format, Options, Record, Trace, TraceError};
+use super::{Device, Format, Options, Record, Trace, TraceError, Unbatched};
 
 fn read(text: &[u8], options: &Options) -> Result<Vec<Record>, TraceError> {
     Trace::open(text, options)?.collect()
@@ -248,18 +248,17 @@ fn it_does_not_matter_in_which_pieces_the_input_comes() {
 }
 
 #[test]
-fn reading_ahead_hands_over_the_same_requests_and_ends_when_nobody_takes_them() {
+fn batches_have_the_same_requests_and_the_error_after_them() {
     let text = [many(20_000), b"8,0 1 1 x 7 D R 8 + 8 [a]\n".to_vec(), many(10)].concat();
     let open = || Trace::open(&text[..], &Options::default()).unwrap();
     let mut alone = open();
     let wanted = all_of(&mut alone);
     assert!(wanted.1.as_ref().is_some_and(|error| error.starts_with("line 40001 ")), "{:?}", wanted.1);
-    let mut ahead = open();
-    assert!(ahead.read_ahead(all_of) == wanted);
-    assert_eq!(ahead.counts(), alone.counts());
-    assert_eq!(ahead.recorded().at(0.5), alone.recorded().at(0.5));
-    let taken = open().read_ahead(|records| records.take(3).count());
-    assert_eq!(taken, 3);
+    let mut batched = open();
+    assert!(all_of(&mut Unbatched::new(&mut || batched.next_batch())) == wanted);
+    assert_eq!(batched.counts(), alone.counts());
+    assert_eq!(batched.recorded().at(0.5), alone.recorded().at(0.5));
+    assert!(batched.next_batch().is_none());
 }
 
 #[test]
