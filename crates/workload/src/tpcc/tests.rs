@@ -300,7 +300,8 @@ fn sent(of: &Tpcc, client: u32, transactions: usize) -> Vec<Sent> {
                 }
                 if let Some(count) = call.count {
                     let single = i64::from(!is_missing(name, &one));
-                    let rows = if call.collect.is_empty() { single } else { rows.len() as i64 };
+                    let rows =
+                        if call.collect.is_empty() { single } else { i64::try_from(rows.len()).unwrap() };
                     play.set(count, Datum::Int(rows));
                 }
                 if let Some(changes) = &call.changes {
@@ -435,7 +436,11 @@ fn batched_lines_find_their_items_and_stock_by_key_and_an_item_twice_leaves_what
             batched.rolled_back,
             "an item that no one has is asked for"
         );
-        assert!(batched.changes.contains(&("line_inserts", lines as i64)), "{:?}", batched.changes);
+        assert!(
+            batched.changes.contains(&("line_inserts", i64::try_from(lines).unwrap())),
+            "{:?}",
+            batched.changes
+        );
 
         let inserted: Vec<&[String]> = calls(batched, "line_inserts")[0].chunks(9).collect();
         let (of_single, updates) = (calls(single, "line_insert"), calls(batched, "stock_update"));
