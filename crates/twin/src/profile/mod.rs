@@ -5,6 +5,7 @@ mod machine;
 mod mix;
 mod not_modelled;
 mod plan;
+mod workload;
 mod write;
 
 pub use file::{
