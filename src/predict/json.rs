@@ -342,9 +342,8 @@ fn point(point: &PredictedPoint) -> PointFigures<'_> {
 }
 
 fn file(point: &PredictedPoint, kind: FileKind) -> FileFigures {
-    let (iops, mib_s) = (point.file_iops(kind), mib(point.file_bytes(kind)));
-    let (iops_low, iops_high) = point.file_range(kind, iops);
-    let (mib_s_low, mib_s_high) = point.file_range(kind, mib_s);
+    let (iops, iops_low, iops_high) = point.file_rate(kind, Figure::Iops);
+    let (mib_s, mib_s_low, mib_s_high) = point.file_rate(kind, Figure::MibS);
     FileFigures {
         kind: kind.name(),
         iops: short(iops),

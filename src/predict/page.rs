@@ -219,8 +219,8 @@ fn row(volume: &PredictedVolume<'_>, point: &PredictedPoint) -> Vec<Cell> {
 fn files(predicted: &[PredictedVolume<'_>]) -> Table {
     let columns = ["Volume", "Load", "File", "IOPS", "MiB/s"].map(str::to_owned).to_vec();
     let of_point = |volume: &PredictedVolume<'_>, point: &PredictedPoint| -> Vec<Vec<Cell>> {
-        let with = |kind, value: f64| {
-            let (low, high) = point.file_range(kind, value);
+        let with = |kind, of| {
+            let (value, low, high) = point.file_rate(kind, of);
             let figure = ebbtide_text::figure;
             format!("{} ({} to {})", figure(value), figure(low), figure(high))
         };
@@ -230,8 +230,8 @@ fn files(predicted: &[PredictedVolume<'_>]) -> Table {
                 volume.volume.spec.clone(),
                 text::load(point.load),
                 kind.name().to_owned(),
-                with(kind, point.file_iops(kind)),
-                with(kind, mib(point.file_bytes(kind))),
+                with(kind, Figure::Iops),
+                with(kind, Figure::MibS),
             ]
         });
         let mut rows: Vec<Vec<Cell>> =

@@ -1,7 +1,8 @@
 //! The predictions: a run of the model for each volume and load, with an interval.
 
+use ebbtide_catalog::Resolved;
 use ebbtide_twin::accuracy::{Figure, Uncertainty};
-use ebbtide_twin::innodb::{FileKind, Limiter, ModelLoad, ModelOutcome};
+use ebbtide_twin::innodb::{FileKind, Limiter, ModelLoad, ModelOutcome, Volumes};
 
 use super::plan::{Plan, PlannedVolume};
 use super::server::{Setting, modelled, uncertainty as of_server};
@@ -17,7 +18,42 @@ pub(super) struct PredictedPoint {
     pub(super) load: ModelLoad,
     pub(super) outcome: ModelOutcome,
     pub(super) uncertainty: Uncertainty,
+    /// What its volumes may do together.
+    most: Ceilings,
 }
+
+/// What the volumes of a server may do together, with burst credits where they have them; infinite without a limit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Ceilings {
+    iops: f64,
+    mib_s: f64,
+}
+
+impl Ceilings {
+    fn of(volumes: &Volumes<Resolved>) -> Self {
+        let none = Self { iops: 0.0, mib_s: 0.0 };
+        volumes.roles().fold(none, |sum, (_, one)| {
+            let (of, members) = (&one.figures, one.members.len() as f64);
+            let iops = of.burst_iops.or(of.iops).map_or(f64::INFINITY, |iops| iops as f64);
+            let mib_s = of.burst_throughput_mib_s.or(of.throughput_mib_s).unwrap_or(f64::INFINITY);
+            Self { iops: sum.iops + members * iops, mib_s: sum.mib_s + members * mib_s }
+        })
+    }
+
+    /// The most to expect of a rate. Where the prediction itself is above a ceiling, such as of requests that the volume merges, the
+    /// ceiling says nothing of it.
+    fn most(&self, figure: Figure, value: f64, high: f64) -> f64 {
+        let ceiling = match figure {
+            Figure::Iops => self.iops,
+            Figure::MibS => self.mib_s,
+            _ => f64::INFINITY,
+        };
+        if value > ceiling * OVER { high } else { high.min(ceiling.max(value)) }
+    }
+}
+
+/// How far above a limit a rate is when credits of the seconds before are left.
+const OVER: f64 = 1.01;
 
 impl PredictedPoint {
     /// The value of a figure, latencies in us; none without transactions.
@@ -43,13 +79,21 @@ impl PredictedPoint {
     /// The least and the most to expect of a figure.
     pub(super) fn range(&self, figure: Figure) -> Option<(f64, f64)> {
         let (low, high) = self.figure(figure).map(|value| self.uncertainty.around(figure, value))?;
-        // No more processors are busy than there are.
-        Some((low, if figure == Figure::Cpu { high.min(100.0) } else { high }))
+        // No more processors are busy than there are, and no volume does more than it may.
+        let most = |value: f64| {
+            if figure == Figure::Cpu { high.min(100.0) } else { self.most.most(figure, value, high) }
+        };
+        Some((low, self.figure(figure).map_or(high, most)))
     }
 
-    /// The least and the most to expect of a rate of a kind of file.
-    pub(super) fn file_range(&self, kind: FileKind, rate: f64) -> (f64, f64) {
-        self.uncertainty.around(of_file(kind), rate)
+    /// A rate of a kind of file, and the least and the most to expect of it: its operations a second ([`Figure::Iops`]) or its MiB/s.
+    pub(super) fn file_rate(&self, kind: FileKind, figure: Figure) -> (f64, f64, f64) {
+        let value = match figure {
+            Figure::Iops => self.file_iops(kind),
+            _ => self.file_bytes(kind) / (1024.0 * 1024.0),
+        };
+        let (low, high) = self.uncertainty.around(of_file(kind), value);
+        (value, low, self.most.most(figure, value, high))
     }
 
     /// When burst credits end for the first time, s since the start of the run.
@@ -123,7 +167,12 @@ fn point(plan: &Plan, volume: &PlannedVolume, load: ModelLoad) -> PredictedPoint
         seed: plan.seed,
     };
     let outcome = modelled(&plan.planned, &plan.calibration, &setting);
-    PredictedPoint { load, outcome, uncertainty: of_volumes(plan, load, volume.resolved.is_one()) }
+    PredictedPoint {
+        load,
+        outcome,
+        uncertainty: of_volumes(plan, load, volume.resolved.is_one()),
+        most: Ceilings::of(&volume.resolved),
+    }
 }
 
 /// Share of the highest throughput that the knee of a closed loop has.

@@ -175,16 +175,11 @@ pub(super) fn limits(point: &PredictedPoint) -> String {
 
 /// Operations and bytes a second of a kind of file, with their intervals.
 pub(super) fn file(point: &PredictedPoint, kind: FileKind) -> String {
-    let with = |value: f64| {
-        let (low, high) = point.file_range(kind, value);
+    let with = |figure| {
+        let (value, low, high) = point.file_rate(kind, figure);
         format!("{} ({} to {})", rate(value), rate(low), rate(high))
     };
-    format!(
-        "{} IOPS {}, MiB/s {}",
-        kind.name(),
-        with(point.file_iops(kind)),
-        with(mib(point.file_bytes(kind)))
-    )
+    format!("{} IOPS {}, MiB/s {}", kind.name(), with(Figure::Iops), with(Figure::MibS))
 }
 
 /// What limits, and the I/O by kind of file, a line each.

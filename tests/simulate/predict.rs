@@ -264,6 +264,40 @@ fn a_setting_is_predicted_with_another_value_and_the_points_keep_theirs() {
 }
 
 #[test]
+fn no_rate_is_expected_above_what_the_volumes_may_do() {
+    println!("seed 1");
+    let answer = json(&[
+        PROFILE,
+        "--volume",
+        "gp3:size=600GiB",
+        "--volume",
+        "data=gp3:size=600GiB,redo=gp3:size=40GiB",
+    ]);
+    for (n, most) in [3_000.0, 6_000.0].into_iter().enumerate() {
+        let point = &answer["volumes"][n]["points"][0];
+        let high = |of: &Value| of["iops_high"].as_f64().unwrap();
+        assert!((2_900.0..=most * 1.01).contains(&high(point)), "{point}");
+        assert!(point["files"].as_array().unwrap().iter().all(|file| high(file) <= most), "{point}");
+    }
+}
+
+#[test]
+fn a_buffer_pool_that_the_memory_does_not_hold_is_said() {
+    println!("seed 1");
+    let said = |memory: &str| {
+        let memory = format!("machine.memory={memory}");
+        let answer = json(&[PROFILE, "--volume", "gp3:size=600GiB", "--set", &memory]);
+        answer["profile"]["not_modelled"].as_str().unwrap_or_default().to_owned()
+    };
+    assert!(
+        said("10GiB").contains("a buffer pool of 10GiB takes a tenth more, and the machine has 10GiB"),
+        "{}",
+        said("10GiB")
+    );
+    assert!(!said("12GiB").contains("a buffer pool of"));
+}
+
+#[test]
 fn a_page_cache_saves_reads_where_the_memory_is_known() {
     println!("seed 1");
     let volume = ["--volume", "gp3:size=600GiB", "--set", "server.flush_method=fsync"];

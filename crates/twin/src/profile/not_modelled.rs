@@ -1,7 +1,9 @@
 //! What a profile's server does and the model does not.
 
+use ebbtide_volume::format_size;
+
 use super::plan::Planned;
-use crate::innodb::{PageClass, PageKind};
+use crate::innodb::{Memory, PageClass, PageKind};
 
 impl Planned {
     /// What the server does and the model does not, for people; None where it has all. `rotating`: a volume reports that it is a
@@ -14,8 +16,21 @@ impl Planned {
              and where all data fit (workload.data_size); beyond, the server may do more than predicted"
                 .to_owned()
         });
-        let all: Vec<String> = of_settings.into_iter().chain(unknown).collect();
+        let all: Vec<String> = of_settings.into_iter().chain(self.too_large_pool()).chain(unknown).collect();
         (!all.is_empty()).then(|| all.join("; "))
+    }
+
+    /// What a buffer pool that the memory does not hold would do.
+    fn too_large_pool(&self) -> Option<String> {
+        let (memory, pool) = (self.machine.memory?.bytes, self.settings.buffer_pool_bytes);
+        (Memory::of_pool(pool) > memory as f64).then(|| {
+            format!(
+                "memory that is full: a buffer pool of {} takes a tenth more, and the machine has {}; the server would swap, or be \
+                 killed. Predict with a smaller server.buffer_pool_size, or a larger machine",
+                format_size(pool),
+                format_size(memory),
+            )
+        })
     }
 
     /// Whether the model knows what the page cache has: of observed pages as far as the measured pools reach.
