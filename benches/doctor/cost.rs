@@ -15,6 +15,9 @@ const SHARE: f64 = 0.01;
 const INTERVAL_S: f64 = 10.0;
 /// Looks at each server and number of tables; odd, for a median.
 const LOOKS: usize = 3;
+/// How long a server is waited for that has made tables: windows of so many seconds, at most.
+const REST_S: f64 = 5.0;
+const REST_WINDOWS: u32 = 24;
 /// Over 10,000 tables sizes are not asked for.
 const TABLES: usize = 20_000;
 
@@ -40,6 +43,7 @@ pub(crate) fn measure(programs: &[Program], dir: &Path) -> bool {
         let began = Instant::now();
         fill(&running, tables);
         println!("{:<14} made {tables} tables in {:.0} s", program.name, began.elapsed().as_secs_f64());
+        rest(&running);
         kept &= look(program.name, &format!("{tables} tables"), &running);
     }
     kept
@@ -90,6 +94,20 @@ fn look(server: &str, what: &str, running: &Running) -> bool {
         if kept { "" } else { "  NOT KEPT" }
     );
     kept
+}
+
+/// Waits until the server has done what is left of the work before: three windows in a row with less than the promised share.
+fn rest(running: &Running) {
+    let mut calm = 0;
+    for _ in 0..REST_WINDOWS {
+        let before = running.cpu_s();
+        std::thread::sleep(std::time::Duration::from_secs_f64(REST_S));
+        calm = if running.cpu_s() - before < SHARE * REST_S { calm + 1 } else { 0 };
+        if calm == 3 {
+            return;
+        }
+    }
+    println!("the server was not idle after {:.0} s", f64::from(REST_WINDOWS) * REST_S);
 }
 
 fn sorted(of: &[f64]) -> Vec<f64> {

@@ -2,7 +2,8 @@
 //! MySQLTuner and pt-variable-advisor say of the same servers.
 //!
 //! Each situation is a server of its own, started on a fresh data directory. `--only WORD,WORD` takes the situations whose names
-//! have one of the words, `--cost` none: it measures what a look costs alone. Takes root: data directories lie on file systems
+//! have one of the words, `--cost` none: it measures what a look costs alone, with
+//! `--only mysql-9.7` on these servers. Takes root: data directories lie on file systems
 //! of their own. A tiny run does the first situation alone.
 #![allow(clippy::unwrap_used)] // a bench fails by a panic
 
@@ -37,12 +38,17 @@ fn main() -> ExitCode {
     let memory = Path::new("/dev/shm");
     let base = if memory.is_dir() { memory } else { Path::new("/var/tmp") };
     let dir = tempfile::Builder::new().prefix("ebbtide-dx-").tempdir_in(base).unwrap();
-    let programs: Vec<Program> =
+    let mut programs: Vec<Program> =
         PROGRAMS.iter().filter_map(|(name, detect)| Program::find(name, detect, dir.path())).collect();
     if programs.is_empty() {
         return ExitCode::from(3);
     }
     if words.iter().any(|word| word == "--cost") {
+        programs.retain(|program| only.is_none_or(|words| words.split(',').any(|word| program.name == word)));
+        if programs.is_empty() {
+            println!("SKIPPED: none of the servers {} is here", only.map_or("", String::as_str));
+            return ExitCode::from(3);
+        }
         return ExitCode::from(u8::from(!cost::measure(&programs, dir.path())));
     }
     let wanted = |situation: &Situation| {
