@@ -2,9 +2,8 @@
 //! MySQLTuner and pt-variable-advisor say of the same servers.
 //!
 //! Each situation is a server of its own, started on a fresh data directory. `--only WORD,WORD` takes the situations whose names
-//! have one of the words, `--cost` none: it measures what a look costs alone, with
-//! `--only mysql-9.7` on these servers. Takes root: data directories lie on file systems
-//! of their own. A tiny run does the first situation alone.
+//! have one of the words. `--cost` takes no situation and measures what a look costs; `--only` then takes the servers whose names
+//! have one of the words. Takes root: data directories lie on file systems of their own. A tiny run does the first situation alone.
 #![allow(clippy::unwrap_used)] // a bench fails by a panic
 
 #[path = "../support/tiny.rs"]
@@ -44,7 +43,9 @@ fn main() -> ExitCode {
         return ExitCode::from(3);
     }
     if words.iter().any(|word| word == "--cost") {
-        programs.retain(|program| only.is_none_or(|words| words.split(',').any(|word| program.name == word)));
+        programs.retain(|program| {
+            only.is_none_or(|words| words.split(',').any(|word| program.name.contains(word)))
+        });
         if programs.is_empty() {
             println!("SKIPPED: none of the servers {} is here", only.map_or("", String::as_str));
             return ExitCode::from(3);

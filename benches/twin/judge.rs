@@ -119,7 +119,8 @@ pub(crate) fn experiment(name: &str, results: &Path) -> Result<Vec<Predicted>, S
             outcome.limiter().0.name(),
         );
         let (limiter, _) = outcome.limiter();
-        let own = (figures.host.server_cpus + figures.host.load_cpus) / f64::from(run.host.cpus.max(1));
+        let host = &figures.host;
+        let own = (host.server_cpus + host.load_cpus + host.steal_cpus) / f64::from(run.host.cpus.max(1));
         let foreign = figures.limiter.what == Bottleneck::Processors && own < OWN;
         let load = load(arm);
         all.push(Predicted {
@@ -129,7 +130,7 @@ pub(crate) fn experiment(name: &str, results: &Path) -> Result<Vec<Predicted>, S
             measured: figures.tps.mean,
             predicted: outcome.tps(),
             measured_limiter: if foreign {
-                "processors that others used"
+                "processors beside the server and the load"
             } else {
                 words(figures.limiter.what)
             },

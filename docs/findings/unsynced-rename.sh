@@ -49,7 +49,7 @@ case $VERSION in *MariaDB*) ;; *) none "it is not MariaDB: $VERSION" ;; esac
 
 client() { mariadb --no-defaults -u root -S "$WORK/socket" -BN "$@"; }
 
-# Starts the server on the file system at $1.
+# Starts the server on the file system at $1; fails where it does not answer.
 start() {
     "$SERVER" --no-defaults --datadir="$WORK/$1/data" --user="$(id -un)" --socket="$WORK/socket" \
         --skip-networking --pid-file="$WORK/pid" --skip-grant-tables --loose-skip-ssl --innodb-buffer-pool-size=32M \
@@ -61,7 +61,7 @@ start() {
         if ! kill -0 "$PID" 2>/dev/null; then break; fi
         sleep 0.1
     done
-    none "the server does not start: $(tail -n 3 "$WORK/$1.log")"
+    return 1
 }
 
 # Runs a statement, cuts the power, and says what became of table t.
@@ -70,7 +70,7 @@ cut_after() {
     rm -f "$WORK"/*.img "$WORK"/*.log
     cp --sparse=always "$WORK/new" "$WORK/live.img"
     mount -o "loop${MOUNT:+,$MOUNT}" "$WORK/live.img" "$WORK/live" || none "this machine does not mount"
-    start live
+    start live || none "the server does not start: $(tail -n 3 "$WORK/live.log")"
     client -e "CREATE DATABASE d; CREATE TABLE d.t (id INT PRIMARY KEY, v VARCHAR(200)) ENGINE=InnoDB;
         INSERT INTO d.t VALUES (1, 'a'), (2, 'b')"
     sync -f "$WORK/live/data"
@@ -80,8 +80,11 @@ cut_after() {
     end
     umount "$WORK/live"
     mount -o loop "$WORK/cut.img" "$WORK/cut"
-    start cut
-    said=$(client -e "SELECT COUNT(*) FROM d.$table" 2>&1 | tail -n 1) || true
+    if start cut; then
+        said=$(client -e "SELECT COUNT(*) FROM d.$table" 2>&1 | tail -n 1) || true
+    else
+        said="the server does not start: $(grep ERROR "$WORK/cut.log" | tail -n 1)"
+    fi
     end
     umount "$WORK/cut"
     printf '%-42s %s\n' "$statement" "${said/#2/2 rows}"

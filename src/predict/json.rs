@@ -157,7 +157,7 @@ struct PointFigures<'a> {
     cpu_high_pct: f64,
     /// I/O by kind of file.
     files: Vec<FileFigures>,
-    /// Pages a second that clients read of the page cache of the system: no I/O is in `files` for them.
+    /// Pages a second that clients read from the page cache of the system: no I/O is in `files` for them.
     page_cache_reads: f64,
     /// Each volume by what lies on it, that of the data first.
     volumes: Vec<RoleFigures>,

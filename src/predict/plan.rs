@@ -67,10 +67,15 @@ impl Plan {
         planned.points = measured.points;
         let divided_by = args.divided_by.or(changed.machine.divided_by).unwrap_or(1);
         if let Some(instance) = instance.as_ref().filter(|_| args.instance.is_some()) {
-            let memory =
-                planned.machine.memory.filter(|_| args.set.iter().any(|(key, _)| key == "machine.memory"));
+            let given = planned.machine;
+            let is_set = |key: &str| args.set.iter().any(|(set, _)| set == key);
             move_to(&mut planned.machine, instance, divided_by);
-            planned.machine.memory = memory.or(planned.machine.memory);
+            if is_set("machine.memory") {
+                planned.machine.memory = given.memory;
+            }
+            if is_set("machine.vcpus") {
+                planned.machine.vcpus = given.vcpus;
+            }
         }
         let loads = loads(args, &planned)?;
         let sweep = args.sweep.as_deref().map(sweep).transpose()?;

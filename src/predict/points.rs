@@ -3,6 +3,7 @@
 use ebbtide_catalog::Resolved;
 use ebbtide_twin::accuracy::{Figure, Uncertainty};
 use ebbtide_twin::innodb::{FileKind, Limiter, ModelLoad, ModelOutcome, Volumes};
+use ebbtide_volume::{Limits, MIB, RateLimit};
 
 use super::plan::{Plan, PlannedVolume};
 use super::server::{Setting, modelled, uncertainty as of_server};
@@ -18,11 +19,11 @@ pub(super) struct PredictedPoint {
     pub(super) load: ModelLoad,
     pub(super) outcome: ModelOutcome,
     pub(super) uncertainty: Uncertainty,
-    /// What its volumes may do together.
-    most: Ceilings,
+    /// What its volumes may do.
+    ceilings: Volumes<Ceilings>,
 }
 
-/// What the volumes of a server may do together, with burst credits where they have them; infinite without a limit.
+/// What a volume may do, with burst credits where it has them; infinite without a limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Ceilings {
     iops: f64,
@@ -30,14 +31,19 @@ struct Ceilings {
 }
 
 impl Ceilings {
-    fn of(volumes: &Volumes<Resolved>) -> Self {
+    fn of(volume: &Resolved) -> Self {
+        let sum = |of: fn(&Limits) -> Option<RateLimit>| -> f64 {
+            volume.members.iter().map(|one| of(one).map_or(f64::INFINITY, |rate| rate.ceiling as f64)).sum()
+        };
+        Self { iops: sum(|one| one.iops), mib_s: sum(|one| one.throughput) / MIB as f64 }
+    }
+
+    /// What all of them may do together.
+    fn together(volumes: &Volumes<Self>) -> Self {
         let none = Self { iops: 0.0, mib_s: 0.0 };
-        volumes.roles().fold(none, |sum, (_, one)| {
-            let (of, members) = (&one.figures, one.members.len() as f64);
-            let iops = of.burst_iops.or(of.iops).map_or(f64::INFINITY, |iops| iops as f64);
-            let mib_s = of.burst_throughput_mib_s.or(of.throughput_mib_s).unwrap_or(f64::INFINITY);
-            Self { iops: sum.iops + members * iops, mib_s: sum.mib_s + members * mib_s }
-        })
+        volumes
+            .roles()
+            .fold(none, |sum, (_, one)| Self { iops: sum.iops + one.iops, mib_s: sum.mib_s + one.mib_s })
     }
 
     /// The most to expect of a rate. Where the prediction itself is above a ceiling, such as of requests that the volume merges, the
@@ -78,12 +84,14 @@ impl PredictedPoint {
 
     /// The least and the most to expect of a figure.
     pub(super) fn range(&self, figure: Figure) -> Option<(f64, f64)> {
-        let (low, high) = self.figure(figure).map(|value| self.uncertainty.around(figure, value))?;
+        let value = self.figure(figure)?;
+        let (low, high) = self.uncertainty.around(figure, value);
         // No more processors are busy than there are, and no volume does more than it may.
-        let most = |value: f64| {
-            if figure == Figure::Cpu { high.min(100.0) } else { self.most.most(figure, value, high) }
+        let high = match figure {
+            Figure::Cpu => high.min(100.0),
+            _ => Ceilings::together(&self.ceilings).most(figure, value, high),
         };
-        Some((low, self.figure(figure).map_or(high, most)))
+        Some((low, high))
     }
 
     /// A rate of a kind of file, and the least and the most to expect of it: its operations a second ([`Figure::Iops`]) or its MiB/s.
@@ -93,7 +101,12 @@ impl PredictedPoint {
             _ => self.file_bytes(kind) / (1024.0 * 1024.0),
         };
         let (low, high) = self.uncertainty.around(of_file(kind), value);
-        (value, low, self.most.most(figure, value, high))
+        let (_, ceilings) = self
+            .ceilings
+            .roles()
+            .find(|(role, _)| self.ceilings.files(*role).contains(&kind))
+            .expect("each file lies on a volume");
+        (value, low, ceilings.most(figure, value, high))
     }
 
     /// When burst credits end for the first time, s since the start of the run.
@@ -171,7 +184,7 @@ fn point(plan: &Plan, volume: &PlannedVolume, load: ModelLoad) -> PredictedPoint
         load,
         outcome,
         uncertainty: of_volumes(plan, load, volume.resolved.is_one()),
-        most: Ceilings::of(&volume.resolved),
+        ceilings: volume.resolved.map(Ceilings::of),
     }
 }
 

@@ -58,8 +58,10 @@ impl ModelledServer {
     ) -> anyhow::Result<Self> {
         let instance = instance_of(&profile, None, None, catalog)?;
         let divided_by = profile.machine.divided_by.unwrap_or(1);
-        let known =
-            instance.as_ref().or(other).map(|instance| facts(instance, divided_by)).unwrap_or_default();
+        // The points were measured on a machine with other memory than the one that is asked about.
+        let lent = || other.map(|other| MachineFacts { vcpus: Some(other.vcpus), memory_bytes: None });
+        let own = instance.as_ref().map(|instance| facts(instance, divided_by));
+        let known = own.or_else(lent).unwrap_or_default();
         let in_file = || {
             Refusal::usage(format!("{} is no profile", path.display())).hint("docs/profile.md has every key")
         };

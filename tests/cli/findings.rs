@@ -67,12 +67,15 @@ fn the_reproduction_of_the_early_checkpoint_comes_to_a_verdict() {
 fn the_reproduction_of_the_table_lost_after_its_alter_comes_to_a_verdict() {
     let (text, code) = ran("unsynced-rename.sh", &["no-such-server"], &[]);
     assert_eq!((text.as_str(), code), ("verdict: none: no-such-server is missing\n", Some(3)));
-    if !can(&[Need::BlockDevices, Need::Tool("mariadbd"), Need::Tool("mariadb"), Need::Tool("mkfs.ext4")]) {
+    let tools = ["mariadbd", "mariadb", "mariadb-install-db", "mkfs.ext4"].map(Need::Tool);
+    if !can(&[Need::BlockDevices]) || !can(&tools) {
         return;
     }
+    // The page says that it is reproduced at each run. A server that keeps the tables is one where this is mended.
     let (text, code) = ran("unsynced-rename.sh", &[], &[]);
-    assert!(matches!(code, Some(0 | 1)), "{text}");
-    assert_eq!(code == Some(1), text.contains(" tables LOST by a power cut"), "{text}");
+    let known = text.contains("Ver 10.11.") || text.contains("Ver 11.8.");
+    assert!(code == Some(1) || !known && code == Some(0), "{text}");
+    assert_eq!(code == Some(1), text.contains("verdict: 3 of 3 tables LOST by a power cut"), "{text}");
     // A directory that is synced keeps each table: what is lost without that is no fault of the reproduction.
     let (text, code) = ran("unsynced-rename.sh", &[], &[("MOUNT", "dirsync")]);
     assert!(text.ends_with("verdict: no table was lost\n") && code == Some(0), "{text}");

@@ -5,6 +5,7 @@ use std::process::{Command, Output};
 
 use ebbtide_lab::experiment::Role;
 use ebbtide_lab::results::ResultsDatabase;
+use ebbtide_load::tpcc::Statements;
 use ebbtide_observe::{Facts, Host, Observation, Origin, Rates, Span, Variables};
 use serde_json::{Value, json};
 
@@ -171,6 +172,30 @@ fn the_memory_of_the_servers_control_group_is_in_the_profile() {
     // What the group had is the page cache too, where files may be in it.
     let cached = of("cached");
     assert!(cached.contains("memory = \"1GiB\"\n") && !cached.contains("other_memory"), "{cached}");
+}
+
+#[test]
+fn arms_that_divide_their_statements_otherwise_or_have_another_page_cache_are_no_points() {
+    println!("seed 1");
+    let folder = tempfile::tempdir().unwrap();
+    let cached = |name| Measured {
+        options: &["innodb_buffer_pool_size=268435456"],
+        ..arm(name, "gp3:size=500GiB", 18.0, 15.0)
+    };
+    let notes = |name: &str, change: &dyn Fn(&mut ebbtide_lab::experiment::Arm)| {
+        let mut run = run(&[cached("one"), cached("other")]);
+        change(&mut run.experiment.arms[1]);
+        let dir = folder.path().join(name);
+        ResultsDatabase::create(&dir, &run).unwrap();
+        let out = folder.path().join(format!("{name}.toml"));
+        let words = ["--profile-from", dir.to_str().unwrap(), "--out", out.to_str().unwrap()];
+        json_of("predict --profile-from", &words, 0)["notes"].to_string()
+    };
+    assert!(!notes("same", &|_| {}).contains("is left out"));
+    let batched = notes("batched", &|arm| arm.load.statements = Statements::Batched);
+    assert!(batched.contains("arm other is left out: its workload differs"), "{batched}");
+    let memory = notes("memory", &|arm| arm.instance.memory_bytes *= 2);
+    assert!(memory.contains("arm other is left out: its machine differs"), "{memory}");
 }
 
 #[test]

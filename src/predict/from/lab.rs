@@ -161,10 +161,14 @@ fn differs(base: &Usable<'_>, one: &Usable<'_>) -> Option<&'static str> {
     let without_pool = |server: &ServerTable| ServerTable { buffer_pool_size: None, ..server.clone() };
     let machine =
         |plan: &InstancePlan| (plan.kind.clone(), plan.divided_by, plan.kind.is_some() && plan.burst);
-    let work = |load: &LoadPlan| (load.workload, load.distribution, load.mix.clone(), load.isolation);
+    let work = |load: &LoadPlan| {
+        (load.workload, load.distribution, load.mix.clone(), load.isolation, load.statements)
+    };
+    // Where data files do not go through the page cache, memory beside the pool changes no page.
+    let memory = |one: &Usable<'_>| (!is_direct(&one.server)).then_some(one.arm.instance.memory_bytes);
     if without_pool(&base.server) != without_pool(&one.server) {
         Some("server's settings")
-    } else if machine(&base.arm.instance) != machine(&one.arm.instance) {
+    } else if machine(&base.arm.instance) != machine(&one.arm.instance) || memory(base) != memory(one) {
         Some("machine")
     } else if work(&base.arm.load) != work(&one.arm.load) {
         Some("workload")
@@ -237,14 +241,18 @@ fn machine(run: &LabRun, base: &Usable<'_>) -> MachineTable {
     }
 }
 
+/// Whether data files do not go through the page cache.
+fn is_direct(server: &ServerTable) -> bool {
+    server.flush_method.as_deref().is_some_and(|method| method.to_ascii_uppercase().contains("O_DIRECT"))
+}
+
 /// What the server's control group had besides the buffer pool in the mean, bytes, in whole MiB. None where files in the page
-/// cache are a part of it.
+/// cache are a part of it: data files, binary logs, and the redo log of MySQL.
 fn other_memory(base: &Usable<'_>) -> Option<u64> {
     let server = &base.server;
-    let direct =
-        server.flush_method.as_deref().is_some_and(|method| method.to_ascii_uppercase().contains("O_DIRECT"));
+    let mariadb = server.flavour.as_deref().is_some_and(|flavour| flavour.starts_with("mariadb"));
     let pool = parse_size(server.buffer_pool_size.as_deref()?).ok()?;
-    if !direct || server.log_bin != Some(false) {
+    if !mariadb || !is_direct(server) || server.log_bin != Some(false) {
         return None;
     }
     let mib = (base.figures.host.memory_bytes - Memory::of_pool(pool)) / MIB as f64;

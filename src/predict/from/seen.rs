@@ -190,7 +190,7 @@ fn cached(seen: &Observation, rates: &Rates, notes: &mut Vec<String>) {
     {
         notes.push(format!(
             "the server reads {pages:.0} pages a second and its device {:.0}: the page cache has the rest, which the model knows \
-             where all data fit in it",
+             as far as [[workload.pages]] has larger pools, and where all data fit in it",
             io.reads
         ));
     }

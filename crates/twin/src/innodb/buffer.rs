@@ -242,9 +242,12 @@ impl BufferPool {
         reads
     }
 
-    /// Of undo pages that have left the pool, the share that is read of the volume, and not of the page cache.
-    pub(crate) fn undo_of_volume(&self) -> f64 {
-        self.shape.undo_class().map_or(1.0, |class| 1.0 - self.hits[class])
+    /// Purge reads so many undo pages again that have left the pool: returns those that are read from the volume.
+    pub(crate) fn purge_undo(&mut self, pages: u32, rng: &mut impl Rng) -> u32 {
+        let hit = self.shape.undo_class().map_or(0.0, |class| self.hits[class]);
+        let cached = part(pages, hit, rng);
+        self.owe_free(cached.into());
+        pages - cached
     }
 
     /// Whether a page that was referenced so many transactions ago may have left the pool.

@@ -53,9 +53,14 @@ proptest! {
         cache_mib in 0_u64..3_000,
         seed in 0_u64..1_000,
     ) {
-        let none = run(base(changing(modified), seed));
+        // Page writes come in waves: a minute has more of them in one run than in another.
+        let base = || {
+            let (duration, settle) = (Nanos::from_secs(360), Nanos::from_secs(60));
+            ModelSetup { duration, settle, ..base(changing(modified), seed) }
+        };
+        let none = run(base());
         let missed = each(&none, none.file(FileKind::DataRead).ios);
-        let of = |cache_mib: u64| run(with_cache(base(changing(modified), seed), cache_mib * MIB));
+        let of = |cache_mib: u64| run(with_cache(base(), cache_mib * MIB));
         let (less, more) = (of(cache_mib), of(cache_mib + 1_000));
         for one in [&less, &more] {
             let all = each(one, one.file(FileKind::DataRead).ios + one.page_cache_reads);

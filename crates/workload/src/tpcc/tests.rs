@@ -402,7 +402,7 @@ fn a_new_order_is_the_statements_of_its_clause_in_order_with_what_they_returned(
     }
 }
 
-/// Ten items of the same few orders: two lines of an order often have one.
+/// A hundred items: two lines of an order often have the same one.
 fn crowded(statements: Statements) -> Tpcc {
     Tpcc { statements, scale: Scale { items: 100, ..Scale::default() }, ..tpcc(2, WaitMode::None) }
 }

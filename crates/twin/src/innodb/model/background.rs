@@ -55,9 +55,9 @@ impl Model {
             pool.take_dirtied(&mut dirtied);
             pool.changed(&dirtied, *lsn);
             if pool.forgets(age) {
-                let of_undo = pool.shape().types[next.kind].undo_bytes / f64::from(settings.page_bytes)
-                    * pool.undo_of_volume();
-                reads += u64::from(super::around(of_undo, rng));
+                let of_undo = pool.shape().types[next.kind].undo_bytes / f64::from(settings.page_bytes);
+                let pages = super::around(of_undo, rng);
+                reads += u64::from(pool.purge_undo(pages, rng));
             }
             purger.want(reads);
         }
