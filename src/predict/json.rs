@@ -6,7 +6,7 @@ use ebbtide_twin::innodb::{FileKind, Limiter, RoleOutcome};
 use serde::Serialize;
 
 use super::plan::Plan;
-use super::points::{self, PredictedPoint, PredictedVolume};
+use super::points::{self, PredictedPoint, PredictedVolume, mib};
 use super::volumes::description;
 
 /// What `predict` prints.
@@ -382,11 +382,6 @@ fn spans(point: &PredictedPoint) -> Vec<SpanFigures> {
         }
     };
     point.outcome.spans.iter().map(span).collect()
-}
-
-/// Bytes in MiB.
-pub(super) fn mib(bytes: f64) -> f64 {
-    bytes / (1024.0 * 1024.0)
 }
 
 /// Three decimals.

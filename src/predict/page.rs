@@ -8,9 +8,9 @@ use ebbtide_report::{
 use ebbtide_twin::accuracy::Figure;
 use ebbtide_twin::innodb::{FileKind, RoleOutcome};
 
-use super::json::{mib, short};
+use super::json::short;
 use super::plan::Plan;
-use super::points::{self, PredictedPoint, PredictedVolume};
+use super::points::{self, PredictedPoint, PredictedVolume, mib};
 use super::text;
 
 /// The page: a table, the load line or the sweep where there is one, and the run over time.

@@ -3,7 +3,7 @@
 use ebbtide_catalog::Resolved;
 use ebbtide_twin::accuracy::{Figure, Uncertainty};
 use ebbtide_twin::innodb::{FileKind, Limiter, ModelLoad, ModelOutcome, Volumes};
-use ebbtide_volume::{Limits, MIB, RateLimit};
+use ebbtide_volume::{Limits, RateLimit};
 
 use super::plan::{Plan, PlannedVolume};
 use super::server::{Setting, modelled, uncertainty as of_server};
@@ -35,7 +35,7 @@ impl Ceilings {
         let sum = |of: fn(&Limits) -> Option<RateLimit>| -> f64 {
             volume.members.iter().map(|one| of(one).map_or(f64::INFINITY, |rate| rate.ceiling as f64)).sum()
         };
-        Self { iops: sum(|one| one.iops), mib_s: sum(|one| one.throughput) / MIB as f64 }
+        Self { iops: sum(|one| one.iops), mib_s: mib(sum(|one| one.throughput)) }
     }
 
     /// What all of them may do together.
@@ -58,6 +58,11 @@ impl Ceilings {
     }
 }
 
+/// Bytes in MiB.
+pub(super) fn mib(bytes: f64) -> f64 {
+    bytes / (1024.0 * 1024.0)
+}
+
 /// How far above a limit a rate is when credits of the seconds before are left.
 const OVER: f64 = 1.01;
 
@@ -71,7 +76,7 @@ impl PredictedPoint {
             Figure::P99 => self.latency_us(0.99),
             Figure::P999 => self.latency_us(0.999),
             Figure::Iops => Some(self.outcome.iops()),
-            Figure::MibS => Some(self.outcome.bytes_per_second() / (1024.0 * 1024.0)),
+            Figure::MibS => Some(mib(self.outcome.bytes_per_second())),
             Figure::Reads => Some(self.file_iops(FileKind::DataRead)),
             Figure::Writes => {
                 let kinds = FileKind::ALL.into_iter().filter(|kind| *kind != FileKind::DataRead);
@@ -98,15 +103,10 @@ impl PredictedPoint {
     pub(super) fn file_rate(&self, kind: FileKind, figure: Figure) -> (f64, f64, f64) {
         let value = match figure {
             Figure::Iops => self.file_iops(kind),
-            _ => self.file_bytes(kind) / (1024.0 * 1024.0),
+            _ => mib(self.file_bytes(kind)),
         };
         let (low, high) = self.uncertainty.around(of_file(kind), value);
-        let (_, ceilings) = self
-            .ceilings
-            .roles()
-            .find(|(role, _)| self.ceilings.files(*role).contains(&kind))
-            .expect("each file lies on a volume");
-        (value, low, ceilings.most(figure, value, high))
+        (value, low, self.ceilings.of_file(kind).most(figure, value, high))
     }
 
     /// When burst credits end for the first time, s since the start of the run.
@@ -128,7 +128,7 @@ impl PredictedPoint {
         self.outcome.latency_at(quantile).map(|latency| latency.0 as f64 / 1e3)
     }
 
-    /// Pages a second that clients read of the page cache; None where it has none of them.
+    /// Pages a second that clients read from the page cache; None where it has none of them.
     pub(super) fn page_cache_reads(&self) -> Option<f64> {
         let pages = self.outcome.page_cache_reads;
         (pages > 0).then(|| pages as f64 / self.outcome.measured.as_secs_f64())

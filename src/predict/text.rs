@@ -8,9 +8,8 @@ use ebbtide_twin::accuracy::Figure;
 use ebbtide_twin::innodb::{FileKind, Limiter, ModelLoad, RoleOutcome};
 use ebbtide_volume::Nanos;
 
-use super::json::mib;
 use super::plan::Plan;
-use super::points::{self, PredictedPoint, PredictedVolume};
+use super::points::{self, PredictedPoint, PredictedVolume, mib};
 use super::volumes::description;
 
 /// What is known before the runs: the seed first.

@@ -149,14 +149,14 @@ fn replayed(requests: u64, unlimited: &Limits) -> (f64, f64) {
         assert_eq!(trace().filter(Result::is_ok).count() as u64, requests);
         let read = speed(&format!("a trace{of}, read alone"), began.seconds());
         let began = Time::now();
-        all(replay(setup(gp3()), trace(), &mut Ignore).expect("the trace is replayed"));
+        all(replay(setup(gp3()), &mut trace(), &mut Ignore).expect("the trace is replayed"));
         let on_gp3 = speed(&format!("a trace{of} on gp3"), began.seconds());
         if counts {
             (least_read, least_on_gp3) = (least_read.min(read), least_on_gp3.min(on_gp3));
         }
         if name == "MSR" {
             let began = Time::now();
-            all(replay(setup(unlimited.clone()), trace(), &mut Ignore).expect("the trace is replayed"));
+            all(replay(setup(unlimited.clone()), &mut trace(), &mut Ignore).expect("the trace is replayed"));
             speed("a trace on a volume without limits", began.seconds());
         }
     }

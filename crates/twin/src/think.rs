@@ -30,15 +30,7 @@ pub const READ_AHEAD: usize = 1 << 16;
 /// Where the interval is zero.
 pub fn replay_closed(
     setup: ReplaySetup,
-    records: impl IntoIterator<Item = Result<Record, TraceError>>,
-    observer: &mut dyn Observer,
-) -> Result<Outcome, ReplayError> {
-    replay_all(setup, &mut records.into_iter(), observer)
-}
-
-/// Of one type whatever the records come from, so that it is compiled with this crate, which is optimized for speed.
-fn replay_all(
-    setup: ReplaySetup,
+    // Of one type whatever the records come from, so that it is compiled with this crate, which is optimized for speed.
     records: &mut dyn Iterator<Item = Result<Record, TraceError>>,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, ReplayError> {

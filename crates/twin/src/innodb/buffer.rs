@@ -24,7 +24,7 @@ pub(crate) struct Touched {
     pub(crate) background: u32,
     /// Pages that are read ahead for it.
     pub(crate) ahead: u32,
-    /// Pages that come from the page cache without anybody waiting: they need a place, and no I/O.
+    /// Pages of these two that the page cache has: they need a place in the pool, and no I/O.
     pub(crate) placed: u32,
 }
 
@@ -35,16 +35,11 @@ impl Touched {
         self.cached += part(pages, hit, rng);
     }
 
-    fn read_ahead(&mut self, pages: u32, hit: f64, rng: &mut impl Rng) {
+    /// Reads pages that the client does not wait for: returns those that are read from the volume.
+    fn read_in_background(&mut self, pages: u32, hit: f64, rng: &mut impl Rng) -> u32 {
         let cached = part(pages, hit, rng);
-        self.ahead += pages - cached;
         self.placed += cached;
-    }
-
-    fn read_for_nobody(&mut self, pages: u32, hit: f64, rng: &mut impl Rng) {
-        let cached = part(pages, hit, rng);
-        self.background += pages - cached;
-        self.placed += cached;
+        pages - cached
     }
 }
 
@@ -189,10 +184,10 @@ impl BufferPool {
                     let kept = touch.modified * state.buffered;
                     let missed = successes(touch.references, miss * (1.0 - kept), rng);
                     let ahead = around(f64::from(missed) * touch.read_ahead(), rng).min(missed);
-                    touched.read_ahead(ahead, hit, rng);
+                    touched.ahead += touched.read_in_background(ahead, hit, rng);
                     touched.miss(missed - ahead, hit, rng);
                     let merged = successes(touch.references, miss * touch.modified * state.merges, rng);
-                    touched.read_for_nobody(merged, hit, rng);
+                    touched.background += touched.read_in_background(merged, hit, rng);
                     let changed = touch.modified * (1.0 - miss * state.buffered);
                     let dirtied = successes(touch.references, changed * clean.max(0.0), rng);
                     self.mark(touch.class, dirtied + merged);
@@ -220,7 +215,7 @@ impl BufferPool {
     }
 
     /// Purge comes to the pages of a transaction of a kind that ended so many transactions ago, at a position of the redo
-    /// log: returns the pages that it must read again of the volume, and marks those that turn dirty.
+    /// log: returns the pages that it must read again from the volume, and marks those that turn dirty.
     pub(crate) fn purge(&mut self, kind: usize, age: f64, lsn: u64, rng: &mut impl Rng) -> u32 {
         self.dirtied.clear();
         let left = self.forgets(age);

@@ -105,8 +105,7 @@ mod tests {
     use rand_core::{Rng, SeedableRng};
     use rand_xoshiro::Xoshiro256PlusPlus;
 
-    use super::super::cleaner::whole;
-    use super::super::pages::{CurvePoint, MissCurve, Residence, characteristic_time};
+    use super::super::pages::{CurvePoint, MissCurve, Residence, characteristic_time, drawn};
     use super::*;
 
     fn reused(pages: f64, references: f64, modified: f64) -> PageClass {
@@ -134,17 +133,11 @@ mod tests {
         println!("seed 11");
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(11);
         let mut unit = || (rng.next_u64() >> 11) as f64 / 9_007_199_254_740_992.0;
-        let of_all: f64 = classes.iter().map(|class| class.references).sum();
         let (mut pooled, mut cached, mut dirty) = (Vec::new(), Vec::new(), std::collections::HashSet::new());
         let mut counts = vec![(0_u32, 0_u32); classes.len()];
         for n in 0..150_000 {
-            let mut at = unit() * of_all;
-            let class = classes.iter().position(|class| {
-                at -= class.references;
-                at < 0.0
-            });
-            let class = class.unwrap_or(0);
-            let page = (class, whole(unit() * classes[class].pages()));
+            let page = drawn(classes, &mut unit);
+            let class = page.0;
             let (found, evicted) = refer(&mut pooled, pool, page);
             if !found {
                 let (hit, _) = refer(&mut cached, cache, page);

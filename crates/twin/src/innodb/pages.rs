@@ -368,6 +368,18 @@ pub fn pages_per_transaction(classes: &[PageClass], pool: &Pool) -> (f64, f64) {
     })
 }
 
+/// A reference, drawn by what each class is referenced: the class, and the page of it.
+#[cfg(test)]
+pub(super) fn drawn(classes: &[PageClass], unit: &mut impl FnMut() -> f64) -> (usize, u64) {
+    let mut at = unit() * classes.iter().map(|class| class.references).sum::<f64>();
+    let class = classes.iter().position(|class| {
+        at -= class.references;
+        at < 0.0
+    });
+    let class = class.unwrap_or(0);
+    (class, super::cleaner::whole(unit() * classes[class].pages()))
+}
+
 #[cfg(test)]
 mod tests {
     use rand_core::{Rng, SeedableRng};
@@ -419,19 +431,12 @@ mod tests {
         println!("seed 7");
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(7);
         let mut unit = || (rng.next_u64() >> 11) as f64 / 9_007_199_254_740_992.0;
-        let of_all: f64 = classes.iter().map(|class| class.references).sum();
         let old = usize::try_from(whole(old_share * pool as f64)).expect("a share of the pool");
         let mut list: Vec<(usize, u64)> = Vec::new();
         let mut counts = vec![(0_u32, 0_u32); classes.len()];
         for n in 0..200_000 {
-            let mut at = unit() * of_all;
-            let class = classes.iter().position(|class| {
-                at -= class.references;
-                at < 0.0
-            });
-            let class = class.unwrap_or(0);
-            let page = (class, whole(unit() * classes[class].pages()));
-            let counts = &mut counts[class];
+            let page = drawn(classes, &mut unit);
+            let counts = &mut counts[page.0];
             let counted = u32::from(n >= 60_000);
             counts.0 += counted;
             match list.iter().position(|known| *known == page) {

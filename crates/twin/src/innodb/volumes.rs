@@ -151,14 +151,24 @@ impl<T> Volumes<T> {
         }
     }
 
-    /// The kinds of files that lie on the volume of a role; none where the role has no volume of its own.
-    pub fn files(&self, role: VolumeRole) -> Vec<FileKind> {
-        let place = |kind: &FileKind| match kind {
+    /// The role of the volume that a kind of file lies on.
+    const fn role_of(&self, kind: FileKind) -> VolumeRole {
+        match kind {
             FileKind::DataRead | FileKind::DataWrite | FileKind::Doublewrite => VolumeRole::Data,
             FileKind::Redo => self.role_of_redo(),
             FileKind::Binlog => self.role_of_binlog(),
-        };
-        FileKind::ALL.into_iter().filter(|kind| place(kind) == role).collect()
+        }
+    }
+
+    /// The kinds of files that lie on the volume of a role; none where the role has no volume of its own.
+    pub fn files(&self, role: VolumeRole) -> Vec<FileKind> {
+        FileKind::ALL.into_iter().filter(|kind| self.role_of(*kind) == role).collect()
+    }
+
+    /// The volume that a kind of file lies on.
+    pub fn of_file(&self, kind: FileKind) -> &T {
+        let place = self.role_of(kind);
+        self.roles().find(|(role, _)| *role == place).map_or(&self.data, |(_, volume)| volume)
     }
 
     /// The same of each volume.

@@ -18,7 +18,7 @@ fn read(client: u64, at_ms: u64, latency_ms: Option<u64>) -> Record {
 fn closed(volumes: Vec<Limits>, records: Vec<Record>) -> Result<Outcome, ReplayError> {
     let volumes = volumes.into_iter().map(array).collect();
     let setup = ReplaySetup { volumes, instance: None, seed: SEED, interval: Nanos::SECOND };
-    replay_closed(setup, records.into_iter().map(Ok), &mut Kept::default())
+    replay_closed(setup, &mut records.into_iter().map(Ok), &mut Kept::default())
 }
 
 /// A volume that answers after so many ms, and has no limits.
@@ -91,8 +91,8 @@ fn a_volume_like_the_recorded_one_gets_the_requests_when_they_arrived() {
         seed: SEED,
         interval: Nanos::SECOND,
     };
-    let open = replay(setup(), records.iter().copied().map(Ok), &mut Kept::default()).unwrap();
-    let closed = replay_closed(setup(), records.into_iter().map(Ok), &mut Kept::default()).unwrap();
+    let open = replay(setup(), &mut records.iter().copied().map(Ok), &mut Kept::default()).unwrap();
+    let closed = replay_closed(setup(), &mut records.into_iter().map(Ok), &mut Kept::default()).unwrap();
     assert_eq!(open.duration, closed.duration);
     assert_eq!(open.volumes[0].stats.queue_time, closed.volumes[0].stats.queue_time);
 }
