@@ -112,12 +112,13 @@ fn live(look: &LookArgs) -> anyhow::Result<Observation> {
     let cancel = cancel_on(signals())?;
     let session = Session::open_without_database(&target, endpoint).map_err(refuse)?;
     let mut observer = Observer::open(session, endpoint.to_string()).map_err(refuse_status)?;
-    observer.survey().map_err(refuse_status)?;
+    let interval = look.interval.unwrap_or(INTERVAL);
+    observer.survey(interval).map_err(refuse_status)?;
     let machine =
         Machine::of(observer.first().variables.as_ref().unwrap_or(&ebbtide_observe::Variables::default()));
     let ebs = machine.as_ref().map(|machine| EbsLook::of(machine.first())).unwrap_or_default();
     let mut status = StatusLine::new();
-    let observed = observer.watch(look.interval.unwrap_or(INTERVAL), |left| {
+    let observed = observer.watch(interval, |left| {
         if !left.is_zero() {
             status.show(&format!("watching the server's counters: {:.0} s left", left.as_secs_f64().ceil()));
         }

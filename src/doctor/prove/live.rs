@@ -32,7 +32,7 @@ fn observed(server: &Server, threads: u32, work: impl Fn(&AtomicBool) + Sync) ->
         let clients: Vec<_> = (0..threads).map(|_| scope.spawn(|| work(&done))).collect();
         std::thread::sleep(Duration::from_millis(500));
         let mut observer = Observer::open(server.session().unwrap(), "a test".into()).unwrap();
-        observer.survey().unwrap();
+        observer.survey(LOOK).unwrap();
         let seen = observer.watch(LOOK, |_| true).unwrap().unwrap();
         done.store(true, Ordering::Relaxed);
         clients.into_iter().for_each(|client| client.join().unwrap());

@@ -84,8 +84,8 @@ impl Shape {
             ));
         }
         let [updates, inserts, deletes] = writing(seen, writes);
-        let rows_per_read = rows_per_read(seen, reads, updates + deletes);
         let rows = written(seen);
+        let rows_per_read = rows_per_read(seen, reads, rows, updates + deletes);
         let row_bytes = seen.tables.as_ref().and_then(|tables| tables.rows).map(|rows| rows.row_bytes());
         let page = page_bytes(seen);
         let rows_on_a_page = row_bytes.map_or(ROWS_ON_A_PAGE, |bytes| (page / bytes).max(1.0));
@@ -163,22 +163,25 @@ pub(super) fn page_bytes(seen: &Observation) -> f64 {
     bytes.filter(|bytes| (4_096.0..=65_536.0).contains(bytes)).unwrap_or(16_384.0)
 }
 
-/// Rows that a SELECT looks at: as digests count them; else what the storage engines were asked for, without what updates and
-/// deletions need.
-fn rows_per_read(seen: &Observation, reads: f64, changes: f64) -> f64 {
-    // Prepared statements have no digests: those that there are may be of others.
-    let most = |count: f64| count > 0.0 && count >= DIGESTED * reads;
-    let digests = seen.statements.as_ref().and_then(|all| all.get("SELECT")).filter(|one| most(one.count));
-    let rows = match digests {
-        Some(select) => Some(select.rows_examined / select.count),
-        None => grown(
-            seen,
-            &["handler_read_key", "handler_read_next", "handler_read_prev", "handler_read_rnd_next"],
-        )
-        .filter(|_| reads > 0.0)
-        .map(|rows| (rows - changes) / reads),
+/// Rows that a SELECT looks at: those that InnoDB read, without what updates and deletions need; where it does not count them,
+/// as digests count them; else what the storage engines were asked for, temporary tables included.
+fn rows_per_read(seen: &Observation, reads: f64, rows: Option<RowsWritten>, changes: f64) -> f64 {
+    let each = |read: f64, changes: f64| (reads > 0.0).then(|| (read - changes) / reads);
+    let innodb = || {
+        let rows = rows?;
+        each(grown(seen, &["innodb_rows_read"])?, rows.updated + rows.deleted)
     };
-    rows.unwrap_or(1.0).max(1.0)
+    let digests = || {
+        let select = seen.statements.as_ref()?.get("SELECT")?;
+        // Prepared statements have no digests: those that there are may be of others.
+        let most = select.count > 0.0 && select.count >= DIGESTED * reads;
+        most.then(|| select.rows_examined / select.count)
+    };
+    let engines = || {
+        let names = ["handler_read_key", "handler_read_next", "handler_read_prev", "handler_read_rnd_next"];
+        each(grown(seen, &names)?, changes)
+    };
+    innodb().or_else(digests).or_else(engines).unwrap_or(1.0).max(1.0)
 }
 
 /// Bytes in use. With as many of `accesses` a second missing as pages are read, the buffer pool holds the rest of them.
@@ -298,6 +301,22 @@ mod tests {
         assert_eq!(of(1_400.0), 40.0);
         assert_eq!(of(700.0), 40.0);
         assert!(of(699.0) > 700.0, "the others are not in the digests: {}", of(699.0));
+    }
+
+    #[test]
+    fn the_rows_that_innodb_reads_go_before_digests_and_temporary_tables() {
+        let growth = [
+            ("innodb_rows_read", 14_300.0),
+            ("innodb_rows_updated", 200.0),
+            ("innodb_rows_inserted", 100.0),
+            ("innodb_rows_deleted", 100.0),
+            ("handler_read_next", 1e6),
+        ];
+        let mut with = seen(rates(), &growth);
+        let select = StatementRates { count: 1_400.0, rows_examined: 1e6, ..StatementRates::default() };
+        with.statements = Some(BTreeMap::from([("SELECT".to_owned(), select)]));
+        let rows = Shape::of(&with).unwrap().rows_per_read;
+        assert_eq!(rows, 10.0, "14,300 rows, of which changes took 300, for 1,400 statements");
     }
 
     #[test]

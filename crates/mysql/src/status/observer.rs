@@ -62,13 +62,14 @@ impl Observer {
         &self.seen
     }
 
-    /// Asks for replication, the origin of variables, and the sizes of tables. What the server refuses is listed in
+    /// Asks for replication, the origin of variables, and the sizes of tables: of 400 for each second of `interval`, which is
+    /// the one that follows, and of 10,000 at most. What the server refuses, and what would cost it too much, is listed in
     /// [`Observation::not_seen`].
     ///
     /// # Errors
     /// A broken connection.
-    pub fn survey(&mut self) -> Result<(), StatusError> {
-        super::survey::survey(&mut self.session, &mut self.seen)
+    pub fn survey(&mut self, interval: Duration) -> Result<(), StatusError> {
+        super::survey::survey(&mut self.session, &mut self.seen, interval)
     }
 
     /// Looks at the counters at the beginning and at the end of an interval. Several times a second `go_on` is called with
@@ -84,8 +85,13 @@ impl Observer {
         let mut seen = self.seen;
         let flavour = seen.facts.as_ref().map_or(Flavour::MySql, |facts| facts.flavour);
         let mut sampler = StatusSampler::open_as_it_is(self.session, flavour).map_err(ObserveError::First)?;
-        let statements = statements::sums(sampler.session()).map_err(ObserveError::First)?;
         let status_before = status(sampler.session()).map_err(ObserveError::First)?;
+        let statements = if statements::are_needed(&status_before) {
+            statements::sums(sampler.session())
+        } else {
+            Ok(None)
+        };
+        let statements = statements.map_err(ObserveError::First)?;
         let before = sampler.sample().map_err(ObserveError::First)?;
         let first = FirstLook { statements, status: status_before, counters: before };
         match second_look(&mut sampler, &first, interval, &mut go_on, &mut seen) {
@@ -133,9 +139,10 @@ fn second_look(
         restarted: before.uptime() > after.uptime(),
     });
     // After all counters, so that it is in none of them.
-    let statements_after = statements::sums(sampler.session())?;
-    let both = first.statements.as_ref().zip(statements_after);
-    seen.statements = both.and_then(|(before, after)| statements::between(before, &after, seconds));
+    if let Some(before) = &first.statements {
+        let after = statements::sums(sampler.session())?;
+        seen.statements = after.and_then(|after| statements::between(before, &after, seconds));
+    }
     seen.rates = Some(Counters::between(before, &after));
     let now = variables(sampler.session())?;
     seen.changed = seen.variables.as_ref().map(|before| changed(before, &now)).unwrap_or_default();

@@ -174,7 +174,7 @@ on_each_server! {
         let server = small(&bench, &[]);
         let rows = || {
             let mut observer = Observer::open(server.session().unwrap(), "a test".into()).unwrap();
-            observer.survey().unwrap();
+            observer.survey(Duration::from_secs(10)).unwrap();
             observer.first().tables.as_ref().unwrap().rows
         };
         assert_eq!(rows(), None, "there is no table of a user");
@@ -185,6 +185,27 @@ on_each_server! {
         let found = rows().unwrap();
         assert!((15_000..25_000).contains(&found.rows), "{found:?}");
         assert!((220.0..330.0).contains(&found.row_bytes()), "200 characters and 24 bytes: {found:?}");
+        server.kill().unwrap();
+    }
+
+    fn a_longer_look_counts_more_tables(bench) {
+        let server = small(&bench, &[]);
+        let mut session = server.session().unwrap();
+        session.execute("CREATE DATABASE many").unwrap();
+        for number in 0..410 {
+            session.execute(&format!("CREATE TABLE many.t{number} (a INT PRIMARY KEY) ENGINE = InnoDB")).unwrap();
+        }
+        let seen = |seconds| {
+            let mut observer = Observer::open(server.session().unwrap(), "a test".into()).unwrap();
+            observer.survey(Duration::from_secs(seconds)).unwrap();
+            let why = observer.first().not_seen.iter().find(|one| one.what == "sizes of tables");
+            let tables = observer.first().tables.as_ref().map(|tables| tables.engines[0].tables);
+            (tables, why.map(|one| one.why.clone()))
+        };
+        let (none, why) = seen(1);
+        assert_eq!((none, why.unwrap().as_str()), (None, "the server has over 400 tables, which are not counted in this \
+            interval, to spare the server; --interval=25s counts up to 10000"));
+        assert_eq!(seen(2), (Some(410), None));
         server.kill().unwrap();
     }
 }
