@@ -18,9 +18,9 @@ const LOOKS: usize = 3;
 /// How long a server is waited for that has made tables: windows of so many seconds, at most.
 const REST_S: f64 = 5.0;
 const REST_WINDOWS: u32 = 24;
-/// Of 4,000 tables a look of 10 s asks for the sizes, and of more it does not. The first number is a little below that, because a
+/// Of 2,000 tables a look of 10 s asks for the sizes, and of more it does not. The first number is a little below that, because a
 /// server has tables of its own.
-const TABLES: [usize; 2] = [3_900, 20_000];
+const TABLES: [usize; 2] = [1_900, 20_000];
 
 /// Measures on each server, prints, and says whether the promises are kept.
 pub(crate) fn measure(programs: &[Program], dir: &Path) -> bool {

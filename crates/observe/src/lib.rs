@@ -22,6 +22,6 @@ pub use metric::{Counter, Interval, Metric, Readings};
 pub use observation::{Configured, FileSystem, NotSeen, Observation, Origin, Span};
 pub use rates::{METRICS, Rates};
 pub use server::{Flavour, Version};
-pub use status::{StatementRates, StatusVariables};
+pub use status::{SelectRates, StatusVariables};
 pub use tables::{Engine, RowStatistics, Tables};
 pub use volumes::{SharedLogs, TwoSpecs, VolumeFiles};

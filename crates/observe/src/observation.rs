@@ -1,13 +1,11 @@
 //! What was seen of a server and of the storage below it.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 use crate::facts::{Facts, Variables};
 use crate::host::{Host, SyncProbe, VolumePeaks};
 use crate::rates::Rates;
-use crate::status::{StatementRates, StatusVariables};
+use crate::status::{SelectRates, StatusVariables};
 use crate::tables::Tables;
 
 /// What was seen of one server, by whomever. Everything is optional but where it comes from: a capture may have variables
@@ -36,8 +34,9 @@ pub struct Observation {
     pub file_system: Option<FileSystem>,
     /// All status variables.
     pub status: Option<StatusVariables>,
-    /// What statements did by their first word, such as `SELECT`; None where digests are not collected or not shown.
-    pub statements: Option<BTreeMap<String, StatementRates>>,
+    /// What SELECT statements did by their digests; None where these are not collected, not shown, or not needed, because InnoDB
+    /// counts the rows that it reads.
+    pub selects: Option<SelectRates>,
     /// Mean number of clients whose statements ran, of several looks within the span; None where it was looked at twice.
     pub clients: Option<f64>,
     /// The highest checkpoint age of these looks, bytes; None where it was looked at twice, and where no status variable has it.
@@ -107,7 +106,7 @@ impl Observation {
             volume: None,
             file_system: None,
             status: None,
-            statements: None,
+            selects: None,
             clients: None,
             highest_checkpoint_age: None,
             origins: None,

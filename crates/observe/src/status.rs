@@ -36,17 +36,13 @@ impl StatusVariables {
     }
 }
 
-/// What statements of one kind did, a second: sums over all statement digests of the kind. No digest is kept.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct StatementRates {
+/// What SELECT statements did, a second: sums over their digests. No digest is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct SelectRates {
     /// Statements.
     pub count: f64,
-    /// Rows that were sent to clients.
-    pub rows_sent: f64,
     /// Rows that were looked at.
     pub rows_examined: f64,
-    /// Rows that were changed.
-    pub rows_affected: f64,
 }
 
 #[cfg(test)]

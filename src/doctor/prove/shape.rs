@@ -172,7 +172,7 @@ fn rows_per_read(seen: &Observation, reads: f64, rows: Option<RowsWritten>, chan
         each(grown(seen, &["innodb_rows_read"])?, rows.updated + rows.deleted)
     };
     let digests = || {
-        let select = seen.statements.as_ref()?.get("SELECT")?;
+        let select = seen.selects?;
         // Prepared statements have no digests: those that there are may be of others.
         let most = select.count > 0.0 && select.count >= DIGESTED * reads;
         most.then(|| select.rows_examined / select.count)
@@ -203,10 +203,8 @@ fn working_set(seen: &Observation, rates: &Rates, accesses: f64) -> Result<f64, 
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use ebbtide_observe::{
-        Engine, Origin, RowStatistics, Span, StatementRates, StatusVariables, Tables, Variables,
+        Engine, Origin, RowStatistics, SelectRates, Span, StatusVariables, Tables, Variables,
     };
 
     use super::*;
@@ -294,8 +292,7 @@ mod tests {
     fn digests_go_before_the_counters_of_the_engines() {
         let mut with = seen(rates(), &[("handler_read_next", 1e6)]);
         let mut of = |count: f64| {
-            let select = StatementRates { count, rows_examined: 40.0 * count, ..StatementRates::default() };
-            with.statements = Some(BTreeMap::from([("SELECT".to_owned(), select)]));
+            with.selects = Some(SelectRates { count, rows_examined: 40.0 * count });
             Shape::of(&with).unwrap().rows_per_read
         };
         assert_eq!(of(1_400.0), 40.0);
@@ -313,8 +310,7 @@ mod tests {
             ("handler_read_next", 1e6),
         ];
         let mut with = seen(rates(), &growth);
-        let select = StatementRates { count: 1_400.0, rows_examined: 1e6, ..StatementRates::default() };
-        with.statements = Some(BTreeMap::from([("SELECT".to_owned(), select)]));
+        with.selects = Some(SelectRates { count: 1_400.0, rows_examined: 1e6 });
         let rows = Shape::of(&with).unwrap().rows_per_read;
         assert_eq!(rows, 10.0, "14,300 rows, of which changes took 300, for 1,400 statements");
     }

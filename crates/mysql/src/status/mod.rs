@@ -6,8 +6,8 @@ mod counters;
 mod facts;
 mod observer;
 mod sampler;
+mod selects;
 mod sources;
-mod statements;
 mod survey;
 
 pub use capture::Capture;

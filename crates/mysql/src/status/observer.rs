@@ -8,7 +8,7 @@ use ebbtide_observe::{Facts, Flavour, Observation, Origin, Rates, Span, StatusVa
 use super::counters::Counters;
 use super::facts::{status, variables};
 use super::sampler::{StatusError, StatusSampler};
-use super::statements;
+use super::selects;
 
 /// An observation that could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -62,7 +62,7 @@ impl Observer {
         &self.seen
     }
 
-    /// Asks for replication, the origin of variables, and the sizes of tables: of 400 for each second of `interval`, which is
+    /// Asks for replication, the origin of variables, and the sizes of tables: of 200 for each second of `interval`, which is
     /// the one that follows, and of 10,000 at most. What the server refuses, and what would cost it too much, is listed in
     /// [`Observation::not_seen`].
     ///
@@ -86,21 +86,18 @@ impl Observer {
         let flavour = seen.facts.as_ref().map_or(Flavour::MySql, |facts| facts.flavour);
         let mut sampler = StatusSampler::open_as_it_is(self.session, flavour).map_err(ObserveError::First)?;
         let status_before = status(sampler.session()).map_err(ObserveError::First)?;
-        let statements = if statements::are_needed(&status_before) {
-            statements::sums(sampler.session())
-        } else {
-            Ok(None)
-        };
-        let statements = statements.map_err(ObserveError::First)?;
+        let selects =
+            if selects::are_needed(&status_before) { selects::sums(sampler.session()) } else { Ok(None) };
+        let selects = selects.map_err(ObserveError::First)?;
         let before = sampler.sample().map_err(ObserveError::First)?;
-        let first = FirstLook { statements, status: status_before, counters: before };
+        let first = FirstLook { selects, status: status_before, counters: before };
         match second_look(&mut sampler, &first, interval, &mut go_on, &mut seen) {
             Ok(true) => Ok(Some(seen)),
             Ok(false) => Ok(None),
             Err(source) => {
                 // What was read first stays true of that moment.
                 seen.status = Some(StatusVariables::once(first.status));
-                (seen.span, seen.rates, seen.statements) = (None, None, None);
+                (seen.span, seen.rates, seen.selects) = (None, None, None);
                 (seen.clients, seen.highest_checkpoint_age) = (None, None);
                 Err(ObserveError::Lost { seen: Box::new(seen), source })
             }
@@ -111,7 +108,7 @@ impl Observer {
 /// The counters at the beginning of an interval.
 #[derive(Debug)]
 struct FirstLook {
-    statements: Option<statements::Sums>,
+    selects: Option<selects::Sums>,
     status: Variables,
     counters: Counters,
 }
@@ -139,9 +136,9 @@ fn second_look(
         restarted: before.uptime() > after.uptime(),
     });
     // After all counters, so that it is in none of them.
-    if let Some(before) = &first.statements {
-        let after = statements::sums(sampler.session())?;
-        seen.statements = after.and_then(|after| statements::between(before, &after, seconds));
+    if let Some(before) = first.selects {
+        let after = selects::sums(sampler.session())?;
+        seen.selects = after.and_then(|after| selects::between(before, after, seconds));
     }
     seen.rates = Some(Counters::between(before, &after));
     let now = variables(sampler.session())?;

@@ -10,14 +10,14 @@ use ebbtide_observe::{Engine, NotSeen, Observation, RowStatistics, Tables, Varia
 use super::StatusError;
 use super::facts::pairs;
 
-/// Tables whose sizes are asked for, for each second of the interval. A table takes MySQL 9.7 and MariaDB 10.11 about 13 µs
-/// (`./dev bench doctor`), so that all of them take half of the 1% of a core that a look may have.
-const TABLES_A_SECOND: f64 = 400.0;
+/// Tables whose sizes are asked for, for each second of the interval: MariaDB opens the definition of each, and a look may take 1% of a
+/// core (`./dev bench doctor`).
+const TABLES_A_SECOND: f64 = 200.0;
 /// With more tables than this their sizes are not asked for in any interval, so that a server with a hundred thousand is not
 /// held up.
 const MOST_TABLES: u64 = 10_000;
 /// Of so many times fewer tables the rows are asked for: MySQL 8 opens each table for that.
-const COUNTED: u64 = 10;
+const COUNTED: u64 = 4;
 /// Tables of fewer rows are left out of the mean length of a row: they do not fill their pages.
 const LEAST_ROWS: u64 = 1_000;
 /// The server's own schemas.
