@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ebbtide_catalog::{Catalog, Spec};
-use ebbtide_load::Session;
+use ebbtide_load::{Cancel, Endpoint, Session, Target};
 use ebbtide_mysql::captured::Hints;
 use ebbtide_mysql::configuration;
 use ebbtide_mysql::machine::Machine;
@@ -110,7 +110,24 @@ fn live(look: &LookArgs) -> anyhow::Result<Observation> {
         return Err(Refusal::usage(message).into());
     };
     let cancel = cancel_on(signals())?;
-    let session = Session::open_without_database(&target, endpoint).map_err(refuse)?;
+    // A signal also ends the wait for an answer, as an error of the connection.
+    observe(look, &target, endpoint, &cancel)
+        .map_err(|error| if cancel.is_cancelled() { ended() } else { error })
+}
+
+/// The answer to a signal.
+fn ended() -> anyhow::Error {
+    let message = "ended before the second look: nothing was judged";
+    Refusal::cancelled(message).hint("a shorter --interval ends sooner").into()
+}
+
+fn observe(
+    look: &LookArgs,
+    target: &Target,
+    endpoint: &Endpoint,
+    cancel: &Cancel,
+) -> anyhow::Result<Observation> {
+    let session = Session::open_without_database(target, endpoint).map_err(refuse)?;
     let mut observer = Observer::open(session, endpoint.to_string()).map_err(refuse_status)?;
     let interval = look.interval.unwrap_or(INTERVAL);
     observer.survey(interval).map_err(refuse_status)?;
@@ -127,10 +144,8 @@ fn live(look: &LookArgs) -> anyhow::Result<Observation> {
     drop(status);
     let mut seen = match observed {
         Ok(Some(seen)) => seen,
-        Ok(None) => {
-            let message = "ended before the second look: nothing was judged";
-            return Err(Refusal::cancelled(message).hint("a shorter --interval ends sooner").into());
-        }
+        Ok(None) => return Err(ended()),
+        Err(_) if cancel.is_cancelled() => return Err(ended()),
         Err(ObserveError::First(error)) => return Err(refuse_status(error)),
         Err(error) => kept(error)?,
     };

@@ -75,7 +75,7 @@ impl Packets {
         self.held.drain(..self.at);
         self.at = 0;
         let mut chunk = [0; 16 * 1024];
-        let read = self.transport.read(&mut chunk).map_err(LoadError::broken(during))?;
+        let read = self.transport.read(&mut chunk).map_err(in_words).map_err(LoadError::broken(during))?;
         if read == 0 {
             let closed = std::io::Error::new(std::io::ErrorKind::UnexpectedEof, "the server closed it");
             return Err(LoadError::Broken { during, source: closed });
@@ -98,6 +98,16 @@ impl Packets {
             .write_all(bytes)
             .and_then(|()| self.transport.flush())
             .map_err(LoadError::broken("sending a statement"))
+    }
+}
+
+/// The error of a read; one that took too long is "Resource temporarily unavailable" to the system.
+fn in_words(error: std::io::Error) -> std::io::Error {
+    match error.kind() {
+        std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut => {
+            std::io::Error::new(std::io::ErrorKind::TimedOut, "the server does not answer")
+        }
+        _ => error,
     }
 }
 

@@ -66,6 +66,15 @@ impl Session {
         Ok(Self { packets, dialect: agreed.dialect, version: agreed.version })
     }
 
+    /// Has a question end with an error where the server sends nothing for so long. Without this, one that hangs is waited for
+    /// without end.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn limit_answers(&mut self, limit: Duration) -> Result<(), LoadError> {
+        self.packets.transport().set_read_timeout(Some(limit)).map_err(LoadError::broken("setting a timeout"))
+    }
+
     /// Chooses a database.
     ///
     /// # Errors
@@ -180,10 +189,18 @@ impl Session {
     /// # Errors
     /// The server's, or a broken connection.
     pub fn named_row(&mut self, sql: &str) -> Result<Option<BTreeMap<String, String>>, LoadError> {
+        Ok(self.named_rows(sql)?.into_iter().next())
+    }
+
+    /// All rows of a query's answer by the names of their columns, NULLs left out.
+    ///
+    /// # Errors
+    /// The server's, or a broken connection.
+    pub fn named_rows(&mut self, sql: &str) -> Result<Vec<BTreeMap<String, String>>, LoadError> {
         self.send_query(sql.as_bytes())?;
         let first = self.packets.read("waiting for an answer")?;
         let columns = match first.first() {
-            Some(0x00) => return Ok(None),
+            Some(0x00) => return Ok(Vec::new()),
             Some(0xFF) => return Err(refused(&first).for_statement(sql)),
             _ => length_encoded(&first).ok_or_else(|| LoadError::Protocol("a short column count".into()))?.0,
         };
@@ -197,9 +214,10 @@ impl Session {
         if !self.dialect.deprecate_eof {
             self.packets.read("reading columns")?;
         }
-        let row = self.text_rows(sql)?.into_iter().next();
-        Ok(row
-            .map(|row| names.into_iter().zip(row).filter_map(|(name, value)| Some((name, value?))).collect()))
+        let named = |row: Vec<Option<String>>| {
+            names.iter().zip(row).filter_map(|(name, value)| Some((name.clone(), value?))).collect()
+        };
+        Ok(self.text_rows(sql)?.into_iter().map(named).collect())
     }
 
     fn text_rows(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>, LoadError> {
@@ -322,4 +340,58 @@ fn text_row(packet: &[u8]) -> Result<Vec<Option<String>>, LoadError> {
         rest = &rest[end..];
     }
     Ok(row)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    /// The greeting of a server with the capabilities of MySQL 5.7, and the answer that lets in.
+    fn greeting() -> Vec<u8> {
+        let mut payload = vec![10];
+        payload.extend(b"5.7.44\0");
+        payload.extend([1, 0, 0, 0]);
+        payload.extend(b"aaaaaaaa\0");
+        payload.extend([0x01, 0x82, 45, 2, 0, 0x08, 0x00, 21]);
+        payload.extend([0; 10]);
+        payload.extend(b"bbbbbbbbbbbb\0mysql_native_password\0");
+        let mut packet = vec![u8::try_from(payload.len()).unwrap(), 0, 0, 0];
+        packet.extend(payload);
+        packet
+    }
+
+    #[test]
+    fn a_server_that_hangs_after_the_login_is_not_waited_for_without_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s");
+        let listener = UnixListener::bind(&path).unwrap();
+        let server = std::thread::spawn(move || {
+            let (mut client, _) = listener.accept().unwrap();
+            client.write_all(&greeting()).unwrap();
+            assert!(client.read(&mut [0; 4096]).unwrap() > 4);
+            client.write_all(&[7, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0]).unwrap();
+            // Until the client goes.
+            let _ = client.read_to_end(&mut Vec::new());
+        });
+        let endpoint = Endpoint::Unix(path);
+        let target = Target {
+            endpoints: vec![endpoint.clone()],
+            user: "u".into(),
+            password: String::new(),
+            database: "d".into(),
+            tls: None,
+        };
+        let mut session = Session::open_without_database(&target, &endpoint).unwrap();
+        session.limit_answers(Duration::from_millis(50)).unwrap();
+        let error = session.rows("SHOW GLOBAL STATUS").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the connection to the server broke while waiting for an answer: the server does not answer"
+        );
+        drop(session);
+        server.join().unwrap();
+    }
 }

@@ -33,6 +33,9 @@ const MOMENTS: Duration = Duration::from_secs(1);
 /// the session alone.
 const NO_WAIT: &str = "SET SESSION lock_wait_timeout = 1";
 
+/// A server that sends nothing for so long hangs, or its machine is gone: no one is kept waiting for it.
+const LONGEST_ANSWER: Duration = Duration::from_secs(60);
+
 /// Looks at a running server, which may be anyone's. Nothing of it is changed.
 #[derive(Debug)]
 pub struct Observer {
@@ -46,6 +49,7 @@ impl Observer {
     /// # Errors
     /// The server's refusal, or a broken connection.
     pub fn open(mut session: Session, at: String) -> Result<Self, StatusError> {
+        session.limit_answers(LONGEST_ANSWER)?;
         session.execute(NO_WAIT)?;
         let variables = variables(&mut session)?;
         let seen = Observation {
@@ -172,7 +176,7 @@ fn wait(
 }
 
 /// Settings whose values differ; positions and clocks, which the server moves by itself, are none.
-fn changed(before: &Variables, now: &Variables) -> Vec<String> {
+pub(crate) fn changed(before: &Variables, now: &Variables) -> Vec<String> {
     let moves = |name: &str| {
         name.starts_with("gtid_")
             || matches!(name, "timestamp" | "rand_seed1" | "rand_seed2" | "innodb_thread_sleep_delay")
