@@ -79,6 +79,8 @@ struct Defaults {
     database: Option<String>,
     ca: Option<PathBuf>,
     encrypt: Option<bool>,
+    /// Whether a certificate that no known authority signed is refused.
+    verify: bool,
 }
 
 impl ServerArgs {
@@ -106,6 +108,9 @@ impl ServerArgs {
             );
         }
         let ca = self.mysql_ssl_ca.clone().or(defaults.ca.clone());
+        if self.mysql_ssl != Some(false) {
+            defaults.check_verified(ca.as_ref())?;
+        }
         let encrypt = self.mysql_ssl_ca.is_some()
             || self.mysql_ssl.unwrap_or(defaults.encrypt.unwrap_or(defaults.ca.is_some()));
         let own = |own: &Option<String>, other: &Option<String>, default: &str| {
@@ -229,13 +234,13 @@ impl Defaults {
                 );
                 anyhow::Error::from(Refusal::usage(message))
             };
-            match &*line.name {
+            match line.name.strip_prefix("loose_").unwrap_or(&line.name) {
                 "host" => self.host = value,
                 "port" => self.port = Some(text.parse().map_err(|_| wrong("a number up to 65535"))?),
                 "socket" => self.socket = value.map(PathBuf::from),
                 "user" => self.user = value,
                 "database" => self.database = value,
-                "password" | "loose_password" => {
+                "password" => {
                     let readable =
                         option_file::access(&line.file).is_some_and(|access| access.world_readable);
                     if readable && !text.is_empty() {
@@ -255,27 +260,28 @@ impl Defaults {
                     )
                 }
                 "skip_ssl" => self.encrypt = Some(false),
+                "ssl_verify_server_cert" => {
+                    self.verify = text.is_empty() || parse_switch(&text).unwrap_or(true)
+                }
+                "skip_ssl_verify_server_cert" | "disable_ssl_verify_server_cert" => self.verify = false,
                 "ssl_mode" => match text.to_ascii_uppercase().as_str() {
-                    "DISABLED" => self.encrypt = Some(false),
-                    "PREFERRED" => self.encrypt = None,
-                    "REQUIRED" | "VERIFY_CA" | "VERIFY_IDENTITY" => self.encrypt = Some(true),
+                    "DISABLED" => (self.encrypt, self.verify) = (Some(false), false),
+                    "PREFERRED" => (self.encrypt, self.verify) = (None, false),
+                    "REQUIRED" => (self.encrypt, self.verify) = (Some(true), false),
+                    "VERIFY_CA" | "VERIFY_IDENTITY" => (self.encrypt, self.verify) = (Some(true), true),
                     _ => return Err(wrong("DISABLED, PREFERRED, REQUIRED, VERIFY_CA or VERIFY_IDENTITY")),
                 },
                 _ => {}
             }
         }
-        self.check_verified(&file, groups)
+        Ok(())
     }
 
     /// A certificate cannot be checked without its authority: a file that asks for that is not taken for less.
-    fn check_verified(&self, file: &OptionFile, groups: &[String]) -> Result<()> {
-        let verify = file.of_groups(groups).any(|line| {
-            line.name == "ssl_mode"
-                && line.value.as_ref().is_some_and(|value| value.to_ascii_uppercase().starts_with("VERIFY_"))
-        });
-        if verify && self.ca.is_none() {
-            let message =
-                "the option file asks to verify the server's certificate (ssl-mode), and names no ssl-ca";
+    fn check_verified(&self, ca: Option<&PathBuf>) -> Result<()> {
+        if self.verify && self.encrypt != Some(false) && ca.is_none() {
+            let message = "the option file asks to verify the server's certificate (ssl-mode, ssl-verify-server-cert), and \
+                           names no ssl-ca";
             return Err(Refusal::usage(message).hint("add ssl-ca=FILE to it, or give --mysql-ssl-ca").into());
         }
         Ok(())
@@ -357,6 +363,15 @@ mod tests {
         assert_eq!(tls("ssl-mode=REQUIRED", &["--mysql-ssl=off"]).unwrap().tls, None);
         assert_eq!(tls("user=x", &[]).unwrap().tls, None);
         assert!(tls("ssl-mode=VERIFY_CA", &[]).unwrap_err().to_string().contains("ssl-ca"));
+        // MariaDB's word for it.
+        assert!(tls("ssl-verify-server-cert", &[]).unwrap_err().to_string().contains("ssl-ca"));
+        assert!(tls("loose-ssl-verify-server-cert=1", &[]).is_err());
+        assert_eq!(tls("ssl-verify-server-cert=0", &[]).unwrap().tls, None);
+        assert_eq!(tls("ssl-mode=VERIFY_CA", &["--mysql-ssl=off"]).unwrap().tls, None);
+        let own = Some(Tls { ca: Some("/ca".into()) });
+        for verify in ["ssl-mode=VERIFY_CA", "ssl-verify-server-cert"] {
+            assert_eq!(tls(verify, &["--mysql-ssl-ca=/ca"]).unwrap().tls, own, "{verify}: as the hint says");
+        }
         assert!(tls("ssl-mode=what", &[]).unwrap_err().to_string().contains("VERIFY_IDENTITY"));
         assert!(tls("port=x", &[]).unwrap_err().to_string().contains("65535"));
     }

@@ -138,6 +138,10 @@ impl LoadError {
             Self::Authentication { .. } => {
                 Some("check --mysql-user and --mysql-password; --mysql-ssl=on opens more methods")
             }
+            Self::Tls { message, .. } if message.contains("invalid peer certificate") => Some(
+                "name the host as the certificate does, and its authority with --mysql-ssl-ca; without an authority the \
+                 connection is encrypted and the certificate is not checked",
+            ),
             Self::Tls { .. } => Some(
                 "check that the server has TLS on (SHOW VARIABLES LIKE 'have_ssl'), or use --mysql-ssl=off",
             ),
