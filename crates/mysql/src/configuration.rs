@@ -36,8 +36,8 @@ const SWITCHES: &[&str] = &[
     "relay_log_recovery",
 ];
 
-/// Groups that every server reads, in lower case.
-const GROUPS: [&str; 5] = ["mysqld", "server", "mariadb", "mariadbd", "client-server"];
+/// Groups that servers read, in lower case.
+const GROUPS: [&str; 6] = ["mysqld", "server", "mariadb", "mariadbd", "client-server", "galera"];
 
 /// Whether a server of a version reads a group; None where that depends on the version and it is not known.
 fn reads(group: &str, version: Option<Version>, mariadb: Option<bool>) -> Option<bool> {
@@ -48,7 +48,7 @@ fn reads(group: &str, version: Option<Version>, mariadb: Option<bool>) -> Option
     if !GROUPS.contains(&name) && !GROUPS.contains(&group) {
         return Some(false);
     }
-    let of_mariadb = matches!(name, "mariadb" | "mariadbd") || group == "client-server";
+    let of_mariadb = matches!(name, "mariadb" | "mariadbd" | "galera") || group == "client-server";
     match (of_mariadb, mariadb) {
         (true, Some(false)) => return Some(false),
         (true, None) => return None,
@@ -213,6 +213,10 @@ mod tests {
         assert_eq!(unsure, ["mysqld-8.0", "mariadb-10.11"]);
         let (mariadb, _) = of(text, Some(Version::new(10, 11, 19)), Some(true));
         assert_eq!([mariadb.get("a"), mariadb.get("c")], [Some("1"), Some("1")]);
+        let galera = "[galera]\na=1\n";
+        assert_eq!(of(galera, Some(Version::new(10, 11, 19)), Some(true)).0.get("a"), Some("1"));
+        assert_eq!(of(galera, Some(Version::new(8, 0, 36)), Some(false)).0.get("a"), None);
+        assert_eq!(of(galera, None, None).1, ["galera"]);
     }
 
     #[test]

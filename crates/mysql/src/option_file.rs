@@ -247,19 +247,18 @@ pub fn normal(name: &str) -> String {
     name.trim().trim_start_matches("--").to_ascii_lowercase().replace('-', "_")
 }
 
-/// A line up to a `#` outside quotes that follows a blank.
+/// A line up to a `#` outside quotes (`remove_end_comment` in `my_default.c`).
 fn uncommented(line: &str) -> &str {
-    let (mut quote, mut blank, mut escaped) = (None, false, false);
+    let (mut quote, mut escaped) = (None, false);
     for (at, c) in line.char_indices() {
         match (c, quote) {
             _ if escaped => escaped = false,
             ('\\', Some(_)) => escaped = true,
             ('\'' | '"', None) => quote = Some(c),
             (c, Some(open)) if c == open => quote = None,
-            ('#', None) if blank => return &line[..at],
+            ('#', None) => return &line[..at],
             _ => {}
         }
-        blank = c.is_whitespace();
     }
     line
 }
@@ -325,7 +324,7 @@ mod tests {
     #[test]
     fn groups_quotes_comments_and_dashes_are_read_as_the_servers_read_them() {
         let text = "# c\n; c\n[mysqld]\nInnoDB-Flush-Neighbors = 1 # for disks\nskip-name-resolve\n\
-                    datadir='/my data' # x\ninit-connect = \"SET @a = '#1'\"\n[client]\npassword = a#b\nuser=\\s\\\\x\n";
+                    datadir='/my data' # x\ninit-connect = \"SET @a = '#1'\"\n[client]\npassword = \"a#b\"\nuser=\\s\\\\x\nport=1#b\n";
         let file = OptionFile::of_text(Path::new("/c"), text);
         assert_eq!(
             values(&file),
@@ -336,6 +335,7 @@ mod tests {
                 ("mysqld", "init_connect", Some("SET @a = '#1'")),
                 ("client", "password", Some("a#b")),
                 ("client", "user", Some(" \\x")),
+                ("client", "port", Some("1")),
             ]
         );
         assert_eq!(file.lines[1].line, 5);
