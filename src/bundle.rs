@@ -1,5 +1,8 @@
 //! Captures: a readable file with all that was seen of a server, without passwords; and what clients printed of one.
 
+use std::fs::File;
+use std::io::{ErrorKind, Read as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use ebbtide_mysql::captured::{self, Hints, Input};
@@ -7,6 +10,7 @@ use ebbtide_observe::{Files, Observation, Origin, Variables, Version};
 use serde::{Deserialize, Serialize};
 
 use crate::exit::Refusal;
+use crate::text::note;
 
 /// The word by which a file is known as one of ours.
 const FORMAT: &str = "ebbtide-capture";
@@ -14,6 +18,8 @@ const FORMAT: &str = "ebbtide-capture";
 const VERSION: u32 = 1;
 /// Larger files are no captures: one of a server with a thousand variables has about 100 KiB.
 const LARGEST: u64 = 64 << 20;
+/// Bytes by which a file that is no text is known.
+const HEAD: u64 = 4096;
 
 /// The file.
 #[derive(Debug, Serialize, Deserialize)]
@@ -29,9 +35,20 @@ pub(crate) fn text(mut observation: Observation) -> String {
     observation.variables = observation.variables.map(|variables| redacted(&variables));
     // What the variables have of a secret, an option file may have too.
     for line in observation.configured.iter_mut().flatten() {
-        if is_hidden(&line.name) && !line.value.is_empty() {
-            line.value = "(removed)".into();
+        if is_secret(&line.name, &line.value) {
+            line.value = REMOVED.into();
         }
+    }
+    if let Some(status) = &mut observation.status {
+        // Numbers are counters.
+        let removed = |name: &str, value: &str| is_secret(name, value) && value.parse::<f64>().is_err();
+        let last = status.last.iter();
+        status.last =
+            last.map(|(name, value)| (name, if removed(name, value) { REMOVED } else { value })).collect();
+    }
+    // The server's refusals name the account.
+    for one in &mut observation.not_seen {
+        one.why = without_accounts(&one.why);
     }
     let bundle = Bundle {
         format: FORMAT.into(),
@@ -44,19 +61,77 @@ pub(crate) fn text(mut observation: Observation) -> String {
     text
 }
 
-/// Whether a variable may hold a secret, or a statement or an address of the owner that no check reads.
-fn is_hidden(name: &str) -> bool {
-    let words = ["password", "passwd", "secret", "token", "_auth", "private_key", "credential"];
-    words.iter().any(|word| name.contains(word))
+/// What stands in place of a value that a capture does not have.
+const REMOVED: &str = "(removed)";
+
+/// Parts of the names of variables that may hold a secret, or of whose values no check reads any and some hold one:
+/// `authentication_ldap_simple_bind_root_pwd`, `file_key_management_filekey`, `telemetry.otel_exporter_otlp_traces_headers`.
+const SECRET_WORDS: [&str; 13] = [
+    "password",
+    "passwd",
+    "_pwd",
+    "passphrase",
+    "secret",
+    "token",
+    "_auth",
+    "private_key",
+    "credential",
+    "access_key",
+    "filekey",
+    "headers",
+    "http_proxy",
+];
+/// Statements, accounts and addresses of the owner, which no check reads.
+const HIDDEN: [&str; 12] = [
+    "init_connect",
+    "init_slave",
+    "init_replica",
+    "init_file",
+    "report_host",
+    "report_user",
+    "master_host",
+    "master_user",
+    "feedback_user_info",
+    "group_replication_group_seeds",
+    "group_replication_local_address",
+    "connect_conn_str",
+];
+
+/// Whether a variable has a value that a capture must not have.
+fn is_secret(name: &str, value: &str) -> bool {
+    let hidden = SECRET_WORDS.iter().any(|word| name.contains(word))
         || name.starts_with("wsrep_")
-        || matches!(name, "init_connect" | "init_slave" | "init_replica" | "init_file")
+        || name.ends_with("_key")
+        || HIDDEN.contains(&name)
+        || has_login(value);
+    hidden && !value.is_empty()
+}
+
+/// Whether a text may have a URL with an account in it, such as `http://user:password@proxy:8080`.
+fn has_login(text: &str) -> bool {
+    text.split_once("://").is_some_and(|(_, rest)| rest.contains('@'))
 }
 
 fn redacted(variables: &Variables) -> Variables {
     variables
         .iter()
-        .map(|(name, value)| (name, if is_hidden(name) && !value.is_empty() { "(removed)" } else { value }))
+        .map(|(name, value)| (name, if is_secret(name, value) { REMOVED } else { value }))
         .collect()
+}
+
+/// A text of the server without accounts such as `'app'@'10.0.0.5'`.
+fn without_accounts(text: &str) -> String {
+    const BETWEEN: &str = "'@'";
+    let mut rest = text;
+    let mut all = String::new();
+    while let Some(at) = rest.find(BETWEEN) {
+        let begin = rest[..at].rfind('\'').unwrap_or(at);
+        let host = &rest[at + BETWEEN.len()..];
+        all.push_str(&rest[..begin]);
+        all.push_str(REMOVED);
+        rest = host.find('\'').map_or("", |end| &host[end + 1..]);
+    }
+    all + rest
 }
 
 /// The observation of files: one capture, or what other programs printed, in any number of files and directories.
@@ -72,7 +147,10 @@ pub(crate) fn read(paths: &[PathBuf], hints: &Hints) -> anyhow::Result<Observati
             let message = "give one capture, or files with what other programs printed, not both";
             Err(Refusal::usage(message).into())
         }
-        _ => Ok(captured::observation(&paths[0].display().to_string(), &inputs, hints)),
+        _ => captured::observation(&paths[0].display().to_string(), &inputs, hints).map_err(|error| {
+            let hint = "give the files of one server; `ebbtide doctor` looks at one at a time";
+            Refusal::usage(error.to_string()).hint(hint).into()
+        }),
     }
 }
 
@@ -112,6 +190,11 @@ fn moment(name: &str) -> Option<&str> {
 
 /// The files of a directory that are of a known kind.
 fn several(named: &Path, dir: &Path, prefix: &str) -> anyhow::Result<Vec<Input>> {
+    several_up_to(LARGEST, named, dir, prefix)
+}
+
+/// The same, of so many bytes together.
+fn several_up_to(most: u64, named: &Path, dir: &Path, prefix: &str) -> anyhow::Result<Vec<Input>> {
     let names = names(dir, prefix);
     let mut moments: Vec<&str> = names.iter().filter_map(|name| moment(name)).collect();
     moments.dedup();
@@ -120,44 +203,105 @@ fn several(named: &Path, dir: &Path, prefix: &str) -> anyhow::Result<Vec<Input>>
         let hint = format!("name one, from {} to {last}", dir.join(first).display());
         return Err(Refusal::usage(message).hint(hint).into());
     }
-    let input = |name: &String| {
+    let mut known = Vec::new();
+    let mut forbidden = Vec::new();
+    let mut bytes = 0;
+    for name in &names {
         let path = dir.join(name);
-        let text = contents(&path).ok()?;
+        let text = match contents(&path) {
+            Ok(text) => text,
+            Err(error) => {
+                forbidden.extend(is_forbidden(&error).then_some(path));
+                continue;
+            }
+        };
         let input = Input { path, text };
-        captured::is_known(&input).then_some(input)
-    };
-    let known: Vec<Input> = names.iter().filter_map(input).collect();
+        if !captured::is_known(&input) && !is_capture(&input.text) {
+            continue;
+        }
+        bytes += input.text.len() as u64;
+        if bytes > most {
+            let most = crate::text::size(most);
+            return Err(foreign(
+                named,
+                &format!("its files of known kinds have over {most}: name some of them"),
+            ));
+        }
+        known.push(input);
+    }
+    if let Some(first) = forbidden.first() {
+        let others =
+            if forbidden.len() > 1 { format!(" and {} more", forbidden.len() - 1) } else { String::new() };
+        note(&format!("warning: {}{others} may not be read, and is not judged", first.display()));
+    }
     if known.is_empty() {
         return Err(foreign(named, "no file in it is of a known kind"));
     }
     Ok(known)
 }
 
+/// Whether the system did not let a file be read.
+fn is_forbidden(error: &anyhow::Error) -> bool {
+    let cause = error.chain().find_map(|cause| cause.downcast_ref::<std::io::Error>());
+    cause.is_some_and(|cause| cause.kind() == ErrorKind::PermissionDenied)
+}
+
+/// The text of a file, without a mark of its byte order.
 pub(crate) fn contents(file: &Path) -> anyhow::Result<String> {
     let refused = |error: std::io::Error| {
         let refusal = Refusal::usage(format!("cannot read {}", file.display()));
         anyhow::Error::new(error).context(refusal)
     };
-    let metadata = std::fs::metadata(file).map_err(refused)?;
+    // Some files of the kernel, such as /proc/kmsg, have a reader wait for more.
+    let no_wait = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    let opened = File::options().read(true).custom_flags(no_wait).open(file).map_err(refused)?;
+    let metadata = opened.metadata().map_err(refused)?;
     if !metadata.is_file() {
         return Err(Refusal::usage(format!("{} is no file", file.display())).into());
     }
+    let too_large = |bytes: u64| {
+        let (size, most) = (crate::text::size(bytes), crate::text::size(LARGEST));
+        foreign(file, &format!("it has {size}, and captures have up to {most}"))
+    };
     if metadata.len() > LARGEST {
-        let size = crate::text::size(metadata.len());
-        return Err(foreign(
-            file,
-            &format!("it has {size}, and captures have up to {}", crate::text::size(LARGEST)),
-        ));
+        return Err(too_large(metadata.len()));
     }
-    let bytes = std::fs::read(file).map_err(refused)?;
-    String::from_utf8(bytes).map_err(|_| foreign(file, "it is no text"))
+    let mut bytes = Vec::new();
+    // Binary files are known by their beginning; others may grow, and those of the kernel have no size.
+    (&opened).take(HEAD).read_to_end(&mut bytes).map_err(refused)?;
+    if let Some(why) = not_text(&bytes) {
+        return Err(foreign(file, why));
+    }
+    opened.take(LARGEST).read_to_end(&mut bytes).map_err(refused)?;
+    if bytes.len() as u64 > LARGEST {
+        return Err(too_large(bytes.len() as u64));
+    }
+    let text = String::from_utf8(bytes).map_err(|_| foreign(file, "it is no text in UTF-8"))?;
+    Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
+}
+
+/// Why the beginning of a file is that of no text; None where it may be one.
+fn not_text(head: &[u8]) -> Option<&'static str> {
+    match head {
+        [0x1f, 0x8b, ..] => Some("it is compressed: unpack it first (gunzip)"),
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {
+            Some("it is UTF-16: write it as UTF-8 first (iconv -f UTF-16 -t UTF-8)")
+        }
+        _ => head.contains(&0).then_some("it is no text"),
+    }
+}
+
+/// Whether a text says that it is a capture.
+fn is_capture(text: &str) -> bool {
+    is_bundle(text) && text.chars().take(200).collect::<String>().contains(FORMAT)
 }
 
 fn is_bundle(text: &str) -> bool {
     let text = text.trim_start();
     let head: String = text.chars().take(200).collect();
     // iostat and CloudWatch print JSON too.
-    text.starts_with('{') && !["\"sysstat\"", "\"MetricDataResults\""].iter().any(|word| head.contains(word))
+    text.starts_with('{')
+        && !["\"sysstat\"", "\"MetricDataResults\"", "\"Datapoints\""].iter().any(|word| head.contains(word))
 }
 
 /// The observation of a capture's text.
@@ -257,12 +401,100 @@ mod tests {
     }
 
     #[test]
+    fn no_secret_account_or_statement_is_in_a_capture() {
+        let planted = [
+            ("authentication_ldap_simple_bind_root_pwd", "s3cret"),
+            ("file_key_management_filekey", "s3cret"),
+            ("feedback_http_proxy", "http://u:s3cret@proxy:80"),
+            ("feedback_url", "http://a.example/, https://u:s3cret@b.example/x"),
+            ("telemetry.otel_exporter_otlp_traces_headers", "Authorization=s3cret"),
+            ("s3_access_key", "s3cret"),
+            ("ssl_key", "/etc/s3cret.pem"),
+            ("wsrep_sst_auth", "sst:s3cret"),
+            ("init_replica", "SET @k = 's3cret'"),
+            ("report_user", "s3cret"),
+        ];
+        let line = |(name, value): (&str, &str)| ebbtide_observe::Configured {
+            name: name.into(),
+            value: value.into(),
+            group: "mysqld".into(),
+            place: "/c:1".into(),
+        };
+        let mut status = ebbtide_observe::StatusVariables::once(
+            [("wsrep_incoming_addresses", "s3cret:3306"), ("wsrep_cluster_size", "3"), ("uptime", "5")]
+                .into_iter()
+                .collect(),
+        );
+        status.growth_per_s.insert("uptime".into(), 1.0);
+        let why = "SELECT command denied to user 's3cret'@'s3cret.example' for table 'x'; grant SELECT";
+        let text = text(Observation {
+            variables: Some(
+                planted
+                    .into_iter()
+                    .chain([("foreign_key_checks", "ON"), ("plain_url", "http://x/a")])
+                    .collect(),
+            ),
+            configured: Some(planted.into_iter().map(line).collect()),
+            status: Some(status),
+            not_seen: vec![ebbtide_observe::NotSeen { what: "x".into(), why: why.into() }],
+            ..seen()
+        });
+        assert!(!text.contains("s3cret"), "{text}");
+        let back = parse(Path::new("/c"), &text).unwrap();
+        let (variables, last) = (back.variables.unwrap(), back.status.unwrap().last);
+        assert_eq!(
+            [variables.get("foreign_key_checks"), variables.get("plain_url"), last.get("wsrep_cluster_size")],
+            [Some("ON"), Some("http://x/a"), Some("3")]
+        );
+        assert!(
+            back.not_seen[0].why.ends_with("to user (removed) for table 'x'; grant SELECT"),
+            "{}",
+            back.not_seen[0].why
+        );
+    }
+
+    #[test]
     fn every_beginning_of_a_capture_is_refused_and_none_panics() {
         let text = text(seen());
         let whole = text.trim_end().len();
         for end in (0..whole).filter(|end| text.is_char_boundary(*end)) {
             assert!(parse(Path::new("/c"), &text[..end]).is_err(), "{end}");
         }
+    }
+
+    #[test]
+    fn files_that_are_no_text_are_refused_with_what_to_do_and_a_mark_of_the_byte_order_is_skipped() {
+        let dir = tempfile::tempdir().unwrap();
+        let of = |bytes: &[u8]| {
+            let path = dir.path().join("x");
+            std::fs::write(&path, bytes).unwrap();
+            read(&[path], &Hints::default())
+        };
+        let why = |bytes: &[u8]| of(bytes).unwrap_err().to_string();
+        assert!(why(&[0x1f, 0x8b, 8, 0]).contains("gunzip"));
+        assert!(why(b"\xff\xfev\0e\0r\0").contains("UTF-16"));
+        assert!(why(b"version\t8\xe9\n").contains("UTF-8"));
+        let marked = of("\u{feff}version\t8.0.36\n".as_bytes()).unwrap();
+        assert_eq!(marked.variables.unwrap().get("version"), Some("8.0.36"));
+        assert!(of(text(seen()).as_bytes()).unwrap().facts.is_none());
+        let statistics = r#"{"Label": "VolumeReadOps", "Datapoints": [{"Timestamp": 60, "Sum": 6.0}, {"Timestamp": 120, "Sum": 6.0}]}"#;
+        assert!(of(statistics.as_bytes()).unwrap().peaks.is_some());
+    }
+
+    #[test]
+    fn a_directory_may_have_a_capture_and_not_without_end_of_texts() {
+        let dir = tempfile::tempdir().unwrap();
+        let put = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).unwrap();
+        put("other.json", "{}");
+        put("a.capture", &text(seen()));
+        let of = || read(&[dir.path().to_owned()], &Hints::default());
+        assert_eq!(of().unwrap().variables.unwrap().get("sync_binlog"), Some("0"));
+        put("b", "version\t8.0.36\n");
+        assert!(of().unwrap_err().to_string().contains("one capture"));
+        std::fs::remove_file(dir.path().join("a.capture")).unwrap();
+        put("c", "version\t8.0.36\n");
+        let error = several_up_to(20, dir.path(), dir.path(), "").unwrap_err().to_string();
+        assert!(error.contains("have over 20 B"), "{error}");
     }
 
     #[test]

@@ -38,6 +38,13 @@ impl<N: AsRef<str>, V: Into<String>> FromIterator<(N, V)> for Variables {
     }
 }
 
+impl<N: AsRef<str>, V: Into<String>> Extend<(N, V)> for Variables {
+    fn extend<I: IntoIterator<Item = (N, V)>>(&mut self, variables: I) {
+        let pair = |(name, value): (N, V)| (name.as_ref().to_ascii_lowercase(), value.into());
+        self.0.extend(variables.into_iter().map(pair));
+    }
+}
+
 /// One row of the table [`FACTS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fact {

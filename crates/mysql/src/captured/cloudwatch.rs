@@ -1,7 +1,7 @@
 //! What a volume carried minute by minute: metrics of AWS/EBS as `aws cloudwatch get-metric-data` and
 //! `get-metric-statistics` print them, or as the console exports them (CSV).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use ebbtide_observe::{Exceeded, Limited, LoadInterval, VolumeLoad, VolumePeaks};
@@ -83,15 +83,23 @@ impl ShortRows {
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Minutes {
     sums: BTreeMap<(&'static str, i64), f64>,
+    /// The volumes that the labels name.
+    volumes: BTreeSet<String>,
+    /// A metric that has two values of one minute: the labels do not tell the volumes apart.
+    twice: Option<&'static str>,
     /// What was left out, for people.
     pub(super) warnings: Vec<String>,
 }
 
 /// Why metrics tell no peaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum NoPeaks {
     #[error("the metrics have neither VolumeReadOps nor VolumeWriteOps")]
     NoOperations,
+    #[error("the metrics are of several volumes ({0}): give those of the volume of the data alone")]
+    SeveralVolumes(String),
+    #[error("{0} has two values of one minute: give the metrics of one volume, each once")]
+    Twice(&'static str),
     #[error("the figures are not of single minutes: ask with --period 60 and the statistic Sum")]
     NotMinutes,
 }
@@ -276,9 +284,11 @@ pub(super) fn read(input: &Input) -> Option<Minutes> {
     let mut minutes = Minutes { warnings, ..Minutes::default() };
     for one in &read.all {
         let Some(name) = METRICS.into_iter().find(|name| one.label.ends_with(name)) else { continue };
+        let id = volume(&one.label);
+        minutes.volumes.extend((!id.is_empty()).then(|| id.to_owned()));
         for (time, value) in &one.points {
             if value.is_finite() && *value >= 0.0 {
-                minutes.sums.insert((name, *time), *value);
+                minutes.insert(name, *time, *value);
             }
         }
     }
@@ -411,8 +421,19 @@ fn interval(at: i64, seconds: f64, get: impl Fn(Known) -> Option<f64>) -> LoadIn
 }
 
 impl Minutes {
+    fn insert(&mut self, name: &'static str, time: i64, value: f64) {
+        // Files of neighbouring days may have a minute in common.
+        if self.sums.insert((name, time), value).is_some_and(|before| before != value) {
+            self.twice.get_or_insert(name);
+        }
+    }
+
     pub(super) fn add(&mut self, other: Self) {
-        self.sums.extend(other.sums);
+        for ((name, time), value) in other.sums {
+            self.insert(name, time, value);
+        }
+        self.volumes.extend(other.volumes);
+        self.twice = self.twice.or(other.twice);
         self.warnings.extend(other.warnings);
     }
 
@@ -433,6 +454,13 @@ impl Minutes {
 
     /// The peaks.
     pub(super) fn peaks(&self) -> Result<VolumePeaks, NoPeaks> {
+        if self.volumes.len() > 1 {
+            let all: Vec<&str> = self.volumes.iter().map(String::as_str).collect();
+            return Err(NoPeaks::SeveralVolumes(all.join(", ")));
+        }
+        if let Some(name) = self.twice {
+            return Err(NoPeaks::Twice(name));
+        }
         let ios = self.of(["VolumeReadOps", "VolumeWriteOps"]);
         let (Some((first, _)), Some((last, _))) = (ios.first_key_value(), ios.last_key_value()) else {
             return Err(NoPeaks::NoOperations);

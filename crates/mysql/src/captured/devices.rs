@@ -1,6 +1,6 @@
 //! What devices and processors did: reports of `iostat -x` of any version, and `/proc/diskstats` read several times.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_observe::DeviceIo;
 use ebbtide_proc::machine::{DiskCounts, parse_disk};
@@ -22,6 +22,8 @@ pub(super) struct Devices {
     busy_share: Option<f64>,
     /// Processors, as iostat's first line has them.
     processors: Option<u64>,
+    /// Names of the machines that iostat ran on.
+    pub(super) machines: BTreeSet<String>,
     /// What could not be used.
     pub(super) warnings: Vec<String>,
 }
@@ -33,6 +35,7 @@ impl Devices {
         self.seconds = self.seconds.or(other.seconds);
         self.busy_share = self.busy_share.or(other.busy_share);
         self.processors = self.processors.or(other.processors);
+        self.machines.extend(other.machines);
         self.warnings.extend(other.warnings);
     }
 
@@ -73,15 +76,30 @@ impl Devices {
 /// Reads reports or counters; None in another text.
 pub(super) fn read(text: &str) -> Option<Devices> {
     let Some(reports) = reports(text) else { return counters(text) };
-    let busy: Vec<Option<f64>> = reports.iter().map(|report| report.busy_share).collect();
-    let reports: Vec<Report> = reports.into_iter().map(|report| report.devices).collect();
-    Some(Devices { busy_share: mean_of_later(&busy), processors: processors(text), ..of_reports(&reports) })
+    let later: Vec<&TimedReport> = reports.iter().filter(|report| !report.is_since_start).collect();
+    let busy: Vec<f64> = later.iter().filter_map(|report| report.busy_share).collect();
+    let busy_share = (!busy.is_empty()).then(|| busy.iter().sum::<f64>() / busy.len() as f64);
+    let mut devices =
+        Devices { busy_share, processors: processors(text), machines: machines(text), ..of_reports(&later) };
+    if let Some(row) = reports.iter().find_map(|report| report.unread.as_ref()) {
+        let warning = format!(
+            "rows of iostat have figures that are no numbers, and were left out: run it without -h and --human; the last of \
+             a report is '{row}'"
+        );
+        devices.warnings.push(warning);
+    }
+    Some(devices)
 }
 
-/// The mean of all values that are known but the first, which is that since the machine's start.
-fn mean_of_later(values: &[Option<f64>]) -> Option<f64> {
-    let later: Vec<f64> = values.get(1..)?.iter().flatten().copied().collect();
-    (!later.is_empty()).then(|| later.iter().sum::<f64>() / later.len() as f64)
+/// Names of machines: in parentheses in the first line of a run, `nodename` in JSON.
+fn machines(text: &str) -> BTreeSet<String> {
+    if let Some(hosts) = hosts(text) {
+        let name = |host: &serde_json::Value| Some(host.get("nodename")?.as_str()?.to_owned());
+        return hosts.iter().filter_map(name).collect();
+    }
+    let name =
+        |line: &str| Some(line.strip_prefix("Linux ")?.split_once('(')?.1.split_once(')')?.0.to_owned());
+    text.lines().filter_map(name).collect()
 }
 
 /// What devices did, by name.
@@ -92,8 +110,12 @@ pub(super) type Report = BTreeMap<String, DeviceIo>;
 pub(super) struct TimedReport {
     /// Its end, s since 1970 as if the machine's zone were UTC.
     pub(super) at_s: Option<f64>,
+    /// Whether it is the first of a run of iostat: the mean since the machine's start.
+    pub(super) is_since_start: bool,
     /// Share of the processors' time that was busy, 0 to 1.
     busy_share: Option<f64>,
+    /// A row whose figures are no numbers.
+    unread: Option<String>,
     pub(super) devices: Report,
 }
 
@@ -102,24 +124,25 @@ pub(super) fn reports(text: &str) -> Option<Vec<TimedReport>> {
     json(text).or_else(|| printed(text))
 }
 
-fn of_reports(reports: &[Report]) -> Devices {
-    // The first report is the mean since the machine's start.
-    let Some((_, later)) = reports.split_first().filter(|(_, later)| !later.is_empty()) else {
+/// The mean of reports of an interval each.
+fn of_reports(reports: &[&TimedReport]) -> Devices {
+    if reports.is_empty() {
         let warning = "iostat printed one report, which is the mean since the machine's start: `iostat -x 10 2` prints two";
         return Devices { warnings: vec![warning.to_owned()], ..Devices::default() };
-    };
+    }
     let mut all: BTreeMap<String, Vec<DeviceIo>> = BTreeMap::new();
-    for (name, io) in later.iter().flatten() {
+    for (name, io) in reports.iter().flat_map(|report| &report.devices) {
         all.entry(name.clone()).or_default().push(*io);
     }
-    let reported = all.into_iter().map(|(name, reports)| (name, mean(&reports))).collect();
+    // With -z a device is left out of the reports in which it did nothing.
+    let reported = all.into_iter().map(|(name, own)| (name, mean(&own, reports.len()))).collect();
     Devices { reported, ..Devices::default() }
 }
 
-/// The mean of reports of one length; a report with more operations weighs more in their times.
-fn mean(reports: &[DeviceIo]) -> DeviceIo {
-    let all = DeviceIo::together(reports).unwrap_or_default();
-    let of = |sum: f64| sum / reports.len() as f64;
+/// The mean of a device's reports, over so many of one length; a report with more operations weighs more in their times.
+fn mean(own: &[DeviceIo], reports: usize) -> DeviceIo {
+    let all = DeviceIo::together(own).unwrap_or_default();
+    let of = |sum: f64| sum / reports as f64;
     DeviceIo {
         reads: of(all.reads),
         writes: of(all.writes),
@@ -156,7 +179,7 @@ fn row(value: impl Fn(&str) -> Option<f64>) -> Option<DeviceIo> {
 fn printed(text: &str) -> Option<Vec<TimedReport>> {
     let mut reports: Vec<TimedReport> = Vec::new();
     let mut header: Vec<&str> = Vec::new();
-    let (mut at_s, mut busy_share) = (None, None);
+    let (mut at_s, mut busy_share, mut is_since_start) = (None, None, true);
     let mut lines = text.lines();
     while let Some(line) = lines.next() {
         let fields: Vec<&str> = line.split_whitespace().collect();
@@ -164,7 +187,10 @@ fn printed(text: &str) -> Option<Vec<TimedReport>> {
             header.clear();
             continue;
         };
-        if *first == "avg-cpu:" {
+        if *first == "Linux" && line.contains('(') {
+            // A run begins with the kernel and the machine's name.
+            is_since_start = true;
+        } else if *first == "avg-cpu:" {
             let values: Vec<&str> = lines.next().unwrap_or_default().split_whitespace().collect();
             let value = |name: &str| {
                 let place = fields[1..].iter().position(|column| *column == name)?;
@@ -175,16 +201,21 @@ fn printed(text: &str) -> Option<Vec<TimedReport>> {
             header = fields;
             reports.push(TimedReport {
                 at_s: at_s.take(),
+                is_since_start: std::mem::take(&mut is_since_start),
                 busy_share: busy_share.take(),
-                devices: Report::new(),
+                ..TimedReport::default()
             });
         } else if fields.len() == header.len() {
             let value = |name: &str| {
                 let place = header.iter().position(|column| *column == name)?;
                 number(fields[place])
             };
-            if let (Some(io), Some(report)) = (row(value), reports.last_mut()) {
-                report.devices.insert((*first).to_owned(), io);
+            match (row(value), reports.last_mut()) {
+                (Some(io), Some(report)) => {
+                    report.devices.insert((*first).to_owned(), io);
+                }
+                (None, Some(report)) => report.unread = Some(line.trim().to_owned()),
+                (_, None) => {}
             }
         } else if let Some(time) = clock(line.trim()) {
             at_s = Some(time);
@@ -247,7 +278,7 @@ pub(super) fn clock(text: &str) -> Option<f64> {
 /// The reports of `iostat -x -o JSON`; None in another text.
 fn json(text: &str) -> Option<Vec<TimedReport>> {
     let hosts = hosts(text)?;
-    let report = |statistics: &serde_json::Value| {
+    let report = |(place, statistics): (usize, &serde_json::Value)| {
         let disks = statistics.get("disk").and_then(|disks| disks.as_array());
         let devices = disks.into_iter().flatten().filter_map(|disk| {
             let io = row(|name| disk.get(name)?.as_f64())?;
@@ -258,10 +289,11 @@ fn json(text: &str) -> Option<Vec<TimedReport>> {
             let value = |name: &str| processors.get(name)?.as_f64();
             share(value("user"), value("nice"), value("system"))
         });
-        TimedReport { at_s: time.and_then(clock), busy_share, devices: devices.collect() }
+        let at_s = time.and_then(clock);
+        TimedReport { at_s, is_since_start: place == 0, busy_share, devices: devices.collect(), unread: None }
     };
-    let statistics = hosts.iter().filter_map(|host| host.get("statistics")?.as_array()).flatten();
-    Some(statistics.map(report).collect())
+    let runs = hosts.iter().filter_map(|host| host.get("statistics")?.as_array());
+    Some(runs.flat_map(|reports| reports.iter().enumerate().map(report)).collect())
 }
 
 /// The counters of devices at a time, s since 1970; None where the text has no time.
@@ -294,13 +326,22 @@ pub(super) fn looks(text: &str) -> Option<Vec<Look>> {
 fn counters(text: &str) -> Option<Devices> {
     let looks = looks(text)?;
     let (first, last) = (looks.first()?, looks.last()?);
+    if looks.windows(2).any(|pair| pair[0].0 > pair[1].0) {
+        let warning = "the times in the looks at /proc/diskstats go back: the clock was set, or the files are of several runs";
+        return Some(Devices { warnings: vec![warning.to_owned()], ..Devices::default() });
+    }
     let seconds = last.0.zip(first.0).map(|(last, first)| last - first);
     let Some(seconds) = seconds.filter(|seconds| seconds.is_finite() && *seconds > 0.0) else {
         let warning = "/proc/diskstats was read once, or without the times: no rates follow from it";
         return Some(Devices { warnings: vec![warning.to_owned()], ..Devices::default() });
     };
+    let onward = |name: &str| {
+        let counts = looks.iter().filter_map(|(_, disks)| disks.get(name));
+        counts.is_sorted_by(|one, next| one.reads <= next.reads && one.writes <= next.writes)
+    };
     let rate = |(name, after): (&String, &DiskCounts)| {
-        Some((name.clone(), io(*first.1.get(name)?, *after, seconds)?))
+        // A machine that was started again counts anew.
+        Some((name.clone(), io(*first.1.get(name).filter(|_| onward(name))?, *after, seconds)?))
     };
     Some(Devices {
         counted: last.1.iter().filter_map(rate).collect(),

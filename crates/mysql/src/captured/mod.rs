@@ -67,48 +67,61 @@ enum Piece {
     Minutes(cloudwatch::Minutes),
 }
 
-/// Reads a text of a known kind.
+/// Reads a text: what it has of each known kind, as the output of several programs in one file. Empty for a text of no known
+/// kind.
 ///
 /// An option file is read again from its path, so that its includes are followed.
-fn piece(input: &Input) -> Option<Piece> {
+fn pieces(input: &Input) -> Vec<Piece> {
     let text = &input.text;
     if let Some(summary) = summary::read(text) {
-        return Some(Piece::Summary(summary));
+        return vec![Piece::Summary(summary)];
     }
     if let Some(minutes) = cloudwatch::read(input) {
-        return Some(Piece::Minutes(minutes));
+        return vec![Piece::Minutes(minutes)];
     }
-    if let Some(devices) = devices::read(text) {
-        return Some(Piece::Devices(devices));
-    }
-    if let Some(storage) = storage::read(text) {
-        return Some(Piece::Storage(storage));
-    }
-    if let Some(replica) = replica::read(text) {
-        return Some(Piece::Replica(replica));
-    }
-    if let Some(printed) = printed::read(text) {
-        return Some(Piece::Printed(printed));
+    let found = [
+        devices::read(text).map(Piece::Devices),
+        storage::read(text).map(Piece::Storage),
+        replica::read(text).map(Piece::Replica),
+        printed::read(text).map(Piece::Printed),
+    ];
+    let found: Vec<Piece> = found.into_iter().flatten().collect();
+    if !found.is_empty() {
+        return found;
     }
     let file = OptionFile::read(&input.path).unwrap_or_else(|_| OptionFile::of_text(&input.path, text));
     let mut unsure = Vec::new();
     let of_server =
         !configuration::configured(&file, None, None, &mut unsure).is_empty() || !unsure.is_empty();
-    of_server.then_some(Piece::Options(file))
+    of_server.then_some(Piece::Options(file)).into_iter().collect()
 }
 
 /// Whether a text is of a known kind.
 #[must_use]
 pub fn is_known(input: &Input) -> bool {
-    piece(input).is_some()
+    !pieces(input).is_empty()
+}
+
+/// Texts of several servers, which are not judged as one.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the files are of several servers: {name} is '{}' in one and '{}' in another", .values[0], .values[1])]
+pub struct SeveralServers {
+    /// The variable that tells them apart.
+    name: String,
+    values: [String; 2],
 }
 
 /// What texts hold of one server. Texts of no known kind are left out.
-#[must_use]
-pub fn observation(path: &str, inputs: &[Input], hints: &Hints) -> Observation {
+///
+/// # Errors
+/// They are of several servers.
+pub fn observation(path: &str, inputs: &[Input], hints: &Hints) -> Result<Observation, SeveralServers> {
     let mut all = Collected::default();
-    inputs.iter().filter_map(piece).for_each(|piece| all.take(piece));
-    all.observation(path, hints)
+    inputs.iter().flat_map(pieces).for_each(|piece| all.take(piece));
+    match all.mixed() {
+        Some((name, values)) => Err(SeveralServers { name, values }),
+        None => Ok(all.observation(path, hints)),
+    }
 }
 
 /// What was found in the texts.
@@ -142,12 +155,24 @@ impl Collected {
         }
     }
 
+    /// A name and two values of a variable that tells servers apart.
+    fn mixed(&self) -> Option<(String, [String; 2])> {
+        let summary = || printed::mixed(self.printed.variables.as_ref()?, &self.summary.as_ref()?.variables);
+        let machines = || {
+            let mut names = self.devices.machines.iter();
+            let values = [names.next()?, names.next()?].map(String::clone);
+            Some(("the machine of iostat".to_owned(), values))
+        };
+        self.printed.mixed.clone().or_else(summary).or_else(machines)
+    }
+
     fn observation(self, path: &str, hints: &Hints) -> Observation {
         let mut seen = Observation::of(Origin::Capture { path: path.to_owned() });
         let version = self.version(hints);
         self.set_configured(&mut seen, version.as_deref());
         self.set_variables(&mut seen, version);
         self.set_status(&mut seen);
+        seen.changed = self.printed.changed.iter().cloned().collect();
         seen.replica = self.replica.clone();
         self.set_host(&mut seen, hints);
         self.set_peaks(&mut seen);
@@ -214,24 +239,25 @@ impl Collected {
     fn set_status(&self, seen: &mut Observation) {
         let flavour = seen.facts.as_ref().map_or(Flavour::MySql, |facts| facts.flavour);
         let status = &self.printed.status;
-        let seconds = printed::seconds(status);
-        match (&status[..], seconds) {
-            ([before, .., after], Some(seconds)) if seconds > 0.0 => {
-                let (span, rates) = over([before, after], flavour, seconds);
+        let Some(first) = &status.first else {
+            if let Some(summary) = &self.summary {
+                summary.set_rates(seen, flavour);
+            }
+            return;
+        };
+        let last = status.last.as_ref().unwrap_or(first);
+        match status.seconds() {
+            Ok(Some(seconds)) => {
+                let (span, rates) = over([first, last], flavour, seconds);
                 (seen.span, seen.rates) = (Some(span), Some(rates));
-                seen.status = Some(StatusVariables::between(before, after.clone(), seconds));
+                seen.status = Some(StatusVariables::between(first, last.clone(), seconds));
             }
-            ([.., last], None) if status.len() > 1 => {
-                let why = "its Uptime went back: the server was started again between the two, or the second shows \
-                           differences (mysqladmin --relative)";
-                seen.not_seen.push(NotSeen { what: "rates".into(), why: why.into() });
-                seen.status = Some(StatusVariables::once(last.clone()));
-            }
-            ([.., last], _) => seen.status = Some(StatusVariables::once(last.clone())),
-            ([], _) => {
-                if let Some(summary) = &self.summary {
-                    summary.set_rates(seen, flavour);
-                }
+            Ok(None) => seen.status = Some(StatusVariables::once(last.clone())),
+            Err(why) => {
+                // Differences are no values.
+                let values = if matches!(why, printed::NoRates::Other(_)) { first } else { last };
+                seen.status = Some(StatusVariables::once(values.clone()));
+                seen.not_seen.push(NotSeen { what: "rates".into(), why: why.to_string() });
             }
         }
     }

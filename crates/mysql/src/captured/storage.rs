@@ -59,10 +59,16 @@ impl Storage {
             let above = |point: &str| directory.starts_with(Path::new(point));
             let depth = |point: &str| Path::new(point).components().count();
             // Of lines for one point the last one is the newest.
-            let space =
-                self.spaces.iter().filter(|one| above(&one.point)).max_by_key(|one| depth(&one.point));
             let mount =
                 self.mounts.iter().filter(|one| above(&one.point)).max_by_key(|one| depth(&one.point));
+            // A df of some file systems may not have that of the mount: another one's space is none of it.
+            let same = |one: &&Space| mount.is_none_or(|mount| mount.point == one.point);
+            let space = self
+                .spaces
+                .iter()
+                .filter(|one| above(&one.point))
+                .max_by_key(|one| depth(&one.point))
+                .filter(same);
             let device = mount.map(|one| &one.device).or(space.map(|one| &one.device))?;
             Some(ServerDirectory {
                 files,
@@ -139,7 +145,8 @@ fn spaces(text: &str) -> Vec<Space> {
         if line.starts_with("Filesystem") {
             block = fields.iter().find_map(|field| {
                 let size = field.strip_suffix("-blocks")?;
-                let (number, unit) = size.strip_suffix('K').map_or((size, 1), |number| (number, 1024));
+                let unit = |end: char, bytes: u64| Some((size.strip_suffix(end)?, bytes));
+                let (number, unit) = unit('K', 1 << 10).or_else(|| unit('M', 1 << 20)).unwrap_or((size, 1));
                 number.parse::<u64>().ok()?.checked_mul(unit)
             });
             continue;
@@ -149,10 +156,10 @@ fn spaces(text: &str) -> Vec<Space> {
         let first = fields.iter().position(|field| field.ends_with('%'));
         let Some(used) = first.filter(|place| *place >= 4) else { continue };
         let bytes = |place: usize| fields.get(place)?.parse::<u64>().ok()?.checked_mul(block);
-        if let (Some(size), Some(free), Some(point)) =
-            (bytes(used - 3), bytes(used - 1), fields.get(used + 1))
-        {
-            all.push(Space { device: fields[0].into(), point: (*point).into(), size, free });
+        // The name of a directory may have blanks.
+        let point = fields[used + 1..].join(" ");
+        if let (Some(size), Some(free), false) = (bytes(used - 3), bytes(used - 1), point.is_empty()) {
+            all.push(Space { device: fields[0].into(), point, size, free });
         }
     }
     all

@@ -16,7 +16,7 @@ fn of_hints(texts: &[&str], hints: &Hints) -> Observation {
     for input in &inputs {
         assert!(is_known(input), "{}", &input.text[..input.text.len().min(200)]);
     }
-    observation("/c", &inputs, hints)
+    observation("/c", &inputs, hints).unwrap()
 }
 
 fn of(texts: &[&str]) -> Observation {
@@ -83,6 +83,65 @@ fn a_status_whose_uptime_goes_back_gives_no_rates() {
     let seen = of(&["version\t8.0.36\n", relative]);
     assert_eq!((seen.rates, seen.span), (None, None));
     assert!(seen.not_seen.iter().any(|one| one.why.contains("--relative")), "{:?}", seen.not_seen);
+}
+
+/// A status with counters that only grow.
+fn status(uptime: u64, connections: u64, commits: u64) -> String {
+    format!("Uptime\t{uptime}\nConnections\t{connections}\nInnodb_page_size\t16384\nCom_commit\t{commits}\n")
+}
+
+#[test]
+fn a_restart_that_the_uptime_does_not_show_gives_no_rates() {
+    let why = |texts: &[String]| {
+        let texts: Vec<&str> =
+            ["version\t8.0.36\n"].into_iter().chain(texts.iter().map(String::as_str)).collect();
+        let seen = of(&texts);
+        assert_eq!((seen.rates, seen.span), (None, None), "{texts:?}");
+        seen.not_seen.iter().map(|one| one.why.clone()).collect::<String>()
+    };
+    let restarted = why(&[status(100, 5_000, 10), status(90_000, 40, 20_000)]);
+    assert!(
+        restarted.contains("connections went back") && restarted.contains("several servers"),
+        "{restarted}"
+    );
+    // Of three, the one between shows it.
+    let between = why(&[status(100, 5_000, 10), status(200, 40, 20), status(300, 9_000, 30)]);
+    assert!(between.contains("went back"), "{between}");
+    let relative =
+        why(&[status(5, 9, 10), "Uptime\t10\nConnections\t9\nInnodb_page_size\t0\nCom_commit\t50\n".into()]);
+    assert!(relative.contains("--relative"), "{relative}");
+    assert!(why(&[status(5, 9, 10), status(5, 9, 10)]).contains("same Uptime"));
+}
+
+#[test]
+fn files_of_several_servers_are_refused_and_two_of_one_have_the_later_values() {
+    let of_two = |one: &str, other: &str| {
+        let texts = [one, other].map(|text| Input { path: "/none".into(), text: text.to_owned() });
+        observation("/c", &texts, &Hints::default()).map(|seen| (seen.variables, seen.changed))
+    };
+    let one = "version\t8.0.36\nhostname\tdb1\nsync_binlog\t1\n";
+    for (name, other) in [("hostname", one.replace("db1", "db2")), ("version", one.replace("36", "37"))] {
+        let error = of_two(one, &other).unwrap_err().to_string();
+        assert!(error.contains(&format!("several servers: {name} is '")), "{error}");
+        assert_eq!(of_two(&format!("{one}{other}"), one).unwrap_err().to_string(), error, "in one file too");
+    }
+    let (variables, changed) = of_two(one, &one.replace("sync_binlog\t1", "sync_binlog\t0")).unwrap();
+    assert_eq!(
+        (variables.unwrap().get("sync_binlog"), &changed[..]),
+        (Some("0"), &["sync_binlog".to_owned()][..])
+    );
+    let in_one_file = format!("{one}{}", one.replace("sync_binlog\t1", "sync_binlog\t0"));
+    assert_eq!(variable(&of(&[&in_one_file]), "sync_binlog"), Some("0"));
+    let report =
+        "# Percona Toolkit MySQL Summary Report #####\n# Report On Port 3306 #####\n Version | 5.7.44 x\n";
+    assert!(of_two(one, report).is_err());
+    let iostat = |machine: &str| {
+        let report = "Device r/s w/s rkB/s wkB/s aqu-sz\nsda 1 0 0 0 0\n\n";
+        format!("Linux 6.1.0 ({machine}) \t01/01/26 \t_x86_64_\t(2 CPU)\n\n{report}{report}")
+    };
+    assert!(of_two(&iostat("db1"), &iostat("db1")).is_ok());
+    let error = of_two(&iostat("db1"), &iostat("db2")).unwrap_err().to_string();
+    assert!(error.contains("the machine of iostat is 'db1' in one and 'db2'"), "{error}");
 }
 
 #[test]
@@ -215,17 +274,17 @@ fn processors_are_read_of_iostat_too_without_its_first_report() {
         Device r/s rkB/s w/s wkB/s aqu-sz\nnvme1n1 1.0 16.0 2.0 32.0 0.1\n\n\
         avg-cpu:  %user   %nice %system %iowait  %steal   %idle\n          20,00    1,00    9,00   30,00    0,00   40,00\n\n\
         Device r/s rkB/s w/s wkB/s aqu-sz\nnvme1n1 100.0 1600.0 200.0 3200.0 2.1\n";
-    let seen = observation("x", &[Input { path: "x".into(), text: text.into() }], &Hints::default());
+    let seen = observation("x", &[Input { path: "x".into(), text: text.into() }], &Hints::default()).unwrap();
     let host = seen.host.unwrap();
     assert_eq!(host.processors, Some(8));
     assert!((host.busy_share.unwrap() - 0.30).abs() < 1e-9, "{host:?}");
     let one = text.split("\n\navg-cpu").next().unwrap().to_owned();
-    let seen = observation("x", &[Input { path: "x".into(), text: one }], &Hints::default());
+    let seen = observation("x", &[Input { path: "x".into(), text: one }], &Hints::default()).unwrap();
     assert_eq!(seen.host.and_then(|host| host.busy_share), None, "the mean since the machine's start");
     let json = r#"{"sysstat": {"hosts": [{"number-of-cpus": 4, "statistics": [
         {"avg-cpu": {"user": 1.0, "nice": 0.0, "system": 1.0, "iowait": 0.0, "steal": 0.0, "idle": 98.0}, "disk": []},
         {"avg-cpu": {"user": 40.0, "nice": 0.0, "system": 10.0, "iowait": 0.0, "steal": 0.0, "idle": 50.0}, "disk": []}]}]}}"#;
-    let seen = observation("x", &[Input { path: "x".into(), text: json.into() }], &Hints::default());
+    let seen = observation("x", &[Input { path: "x".into(), text: json.into() }], &Hints::default()).unwrap();
     let host = seen.host.unwrap();
     assert_eq!((host.processors, host.busy_share), (Some(4), Some(0.5)));
 }
@@ -238,6 +297,128 @@ fn one_report_of_iostat_is_a_mean_since_the_start_and_is_not_used() {
     assert!(seen.not_seen.iter().any(|one| one.why.contains("one report")), "{:?}", seen.not_seen);
     let seen = of(&[sample!("iostat-12.6.txt")]);
     assert!(seen.not_seen.iter().any(|one| one.why.contains("--device data=NAME")), "{:?}", seen.not_seen);
+}
+
+#[test]
+fn a_second_run_of_iostat_begins_with_a_mean_since_the_start_too_and_an_idle_device_may_be_left_out() {
+    let report = |reads: u32| format!("Device r/s w/s rkB/s wkB/s aqu-sz\nsda {reads} 0 0 0 0\n\n");
+    let other = "Device r/s w/s rkB/s wkB/s aqu-sz\nsdb 1 0 0 0 0\n\n";
+    let run = |first: u32, later: u32| {
+        format!("Linux 6.1.0 (db1) \t01/01/26 \t_x86_64_\t(2 CPU)\n\n{}{}", report(first), report(later))
+    };
+    assert_eq!(io_of(&[&format!("{}{}", run(9_000, 10), run(9_000, 30))], "sda").reads, 20.0);
+    // As `iostat -xz` prints it.
+    assert_eq!(io_of(&[&format!("{}{other}", run(9_000, 10))], "sda").reads, 5.0);
+    let json = r#"{"sysstat": {"hosts": [{"statistics": [
+        {"disk": [{"disk_device": "sda", "r/s": 9000, "w/s": 0, "rkB/s": 0, "wkB/s": 0, "aqu-sz": 0}]},
+        {"disk": [{"disk_device": "sda", "r/s": 10, "w/s": 0, "rkB/s": 0, "wkB/s": 0, "aqu-sz": 0}]},
+        {"disk": []}]}]}}"#;
+    assert_eq!(io_of(&[json], "sda").reads, 5.0);
+}
+
+#[test]
+fn figures_of_iostat_with_units_are_left_out_and_named() {
+    let report = "Device r/s rkB/s w/s wkB/s aqu-sz\nsda 175.23 4.8M 1.2k 11.2M 0.11\n\n";
+    let seen = of(&[&format!("Linux 6.1.0 (db1) \t01/01/26 \t_x86_64_\t(2 CPU)\n\n{report}{report}")]);
+    assert!(
+        seen.not_seen.iter().any(|one| one.why.contains("--human") && one.why.contains("4.8M")),
+        "{seen:?}"
+    );
+}
+
+/// A look of pt-stalk at /proc/diskstats.
+fn look(at: u32, reads: u32) -> String {
+    format!("TS {at}.0 2026-11-22 23:18:22\n 8 0 sda {reads} 0 0 0 0 0 0 0 0 0 0\n")
+}
+
+#[test]
+fn a_clock_or_counters_that_go_back_give_no_rates_of_devices() {
+    let of_looks = |looks: [(u32, u32); 3]| {
+        let text: String = looks.into_iter().map(|(at, reads)| look(at, reads)).collect();
+        let seen = of_hints(&[&text], &device("sda"));
+        let io = seen.host.unwrap().place(Files::Data).unwrap().device.as_ref().unwrap().io;
+        (io.map(|io| io.reads), seen.not_seen.into_iter().map(|one| one.why).collect::<String>())
+    };
+    assert_eq!(of_looks([(100, 0), (110, 50), (120, 100)]), (Some(5.0), String::new()));
+    let (reads, why) = of_looks([(100, 0), (90, 50), (120, 100)]);
+    assert!(reads.is_none() && why.contains("go back"), "{reads:?} {why}");
+    assert_eq!(of_looks([(100, 10), (110, 0), (120, 100)]).0, None);
+}
+
+#[test]
+fn the_space_of_another_file_system_is_not_that_of_the_mount() {
+    let variables = "datadir\t/data/mysql\nversion\t8.0.36\n";
+    let mount = "/dev/sda1 on / type ext4 (rw)\n/dev/nvme1n1 on /data type xfs (rw)\n";
+    let df = |rows: &str| format!("Filesystem 1K-blocks Used Available Use% Mounted on\n{rows}");
+    let size = |texts: &[&str]| {
+        let host = of(&[&[variables], texts].concat()).host.unwrap();
+        let place = host.place(Files::Data).unwrap();
+        (place.mount_point.clone(), place.size_bytes)
+    };
+    let root = "/dev/sda1 100 50 50 50% /\n";
+    assert_eq!(size(&[mount, &df(root)]), ("/data".to_owned(), None));
+    let both = df(&format!("{root}/dev/nvme1n1 1000 50 950 5% /data\n"));
+    assert_eq!(size(&[mount, &both]), ("/data".to_owned(), Some(1_024_000)));
+    // `df -m`, and a directory with a blank in its name.
+    let mib = both.replace("1K-blocks", "1M-blocks").replace("/data", "/da ta");
+    let host = of(&["datadir\t/da ta/mysql\nversion\t8.0.36\n", &mib]).host.unwrap();
+    let place = host.place(Files::Data).unwrap();
+    assert_eq!((&*place.mount_point, place.size_bytes), ("/da ta", Some(1_000 << 20)));
+}
+
+#[test]
+fn variables_and_two_statuses_below_each_other_are_three_blocks() {
+    let row = |name: &str, value: u32| {
+        format!(
+            "*************************** 1. row ***************************\nVariable_name: {name}\n        Value: {value}\n"
+        )
+    };
+    let next = |name: &str, value: &str| {
+        format!(
+            "*************************** 2. row ***************************\nVariable_name: {name}\n        Value: {value}\n"
+        )
+    };
+    let text = row("ssl_cipher", 1)
+        + &next("version", "8.0.36")
+        + &row("Com_commit", 5)
+        + &next("Ssl_cipher", "")
+        + &next("Uptime", "100")
+        + &row("Com_commit", 25)
+        + &next("Ssl_cipher", "")
+        + &next("Uptime", "110");
+    let seen = of(&[&text]);
+    assert_eq!(seen.status.unwrap().growth_per_s.get("com_commit"), Some(&2.0));
+}
+
+#[test]
+fn a_file_with_the_output_of_several_programs_gives_what_each_printed() {
+    let below = |place: u32, name: &str, value: &str| {
+        format!(
+            "*************************** {place}. row ***************************\nVariable_name: {name}\n        Value: {value}\n"
+        )
+    };
+    let replica = "*************************** 1. row ***************************\n  Slave_IO_Running: No\n Slave_SQL_Running: Yes\n";
+    let df = "Filesystem 1K-blocks Used Available Use% Mounted on\n/dev/sda1 100 50 50 50% /\n";
+    let text = below(1, "version", "8.0.36") + &below(2, "datadir", "/data") + replica + df;
+    let seen = of(&[&text]);
+    assert_eq!(variable(&seen, "datadir"), Some("/data"));
+    assert_eq!(seen.replica.as_ref().unwrap().get("slave_io_running"), Some("No"));
+    assert_eq!(seen.host.unwrap().place(Files::Data).unwrap().size_bytes, Some(102_400));
+}
+
+#[test]
+fn a_channel_that_stopped_is_found_among_several() {
+    let channel = |name: &str, io: &str| {
+        format!(
+            "*************************** 1. row ***************************\n  Slave_IO_Running: {io}\n   Channel_Name: {name}\n"
+        )
+    };
+    let running = |text: &str| of(&[text]).replica.unwrap().get("slave_io_running").map(str::to_owned);
+    for text in [channel("a", "Yes") + &channel("b", "No"), channel("a", "No") + &channel("b", "Yes")] {
+        assert_eq!(running(&text).as_deref(), Some("No"));
+    }
+    let later = channel("a", "No") + &channel("a", "Yes");
+    assert_eq!(running(&later).as_deref(), Some("Yes"), "the last look");
 }
 
 #[test]
@@ -317,6 +498,24 @@ fn minutes_of_a_volume_are_added_up_over_files_and_metrics() {
     assert_eq!(peaks.ios, 501.0, "of 2,000 minutes two are above");
     let bytes = minutes("VolumeWriteBytes", 0, &[6_000.0, 120.0]);
     assert_eq!(of(&[&first, &bytes]).peaks.unwrap().bytes, Some(100.0));
+}
+
+#[test]
+fn metrics_of_several_volumes_give_no_peaks() {
+    let values = [600.0, 60.0, 6.0];
+    let why = |texts: [&str; 2]| {
+        let seen = of(&texts);
+        assert_eq!(seen.peaks, None);
+        seen.not_seen.iter().map(|one| one.why.clone()).collect::<String>()
+    };
+    let (one, other) =
+        (minutes("vol-1 VolumeReadOps", 0, &values), minutes("vol-2 VolumeReadOps", 9, &values));
+    assert!(why([&one, &other]).contains("several volumes (vol-1, vol-2)"));
+    let (one, other) =
+        (minutes("db1 VolumeReadOps", 0, &values), minutes("db2 VolumeReadOps", 0, &[600.0, 61.0, 6.0]));
+    assert!(why([&one, &other]).contains("VolumeReadOps has two values of one minute"));
+    // The same minutes in two files are the same.
+    assert!(of(&[&one, &one]).peaks.is_some());
 }
 
 #[test]

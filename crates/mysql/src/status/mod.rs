@@ -14,6 +14,7 @@ pub use capture::Capture;
 pub(crate) use capture::{over, rates_of_growth};
 pub use counters::Counters;
 pub use ebbtide_observe::{Facts, Rates};
+pub(crate) use observer::changed;
 pub use observer::{ObserveError, Observer};
 pub use sampler::{StatusError, StatusSampler};
-pub(crate) use survey::is_kept as is_kept_of_replica;
+pub(crate) use survey::all_channels;

@@ -1,5 +1,6 @@
 //! What a server is asked once: replication, the origin of its variables, and the sizes of its tables.
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::time::Duration;
 
@@ -134,14 +135,43 @@ fn replica(
     maker: Maker,
     version: Version,
 ) -> Result<Result<Variables, Refused>, StatusError> {
-    let since = if maker == Maker::MariaDb { Version::new(10, 5, 1) } else { Version::new(8, 0, 22) };
-    let sql = if version >= since { "SHOW REPLICA STATUS" } else { "SHOW SLAVE STATUS" };
-    let row = answered(session.named_row(sql))?;
-    Ok(row.map(|row| {
-        let columns =
-            row.unwrap_or_default().into_iter().map(|(name, value)| (name.to_ascii_lowercase(), value));
-        columns.filter(|(name, _)| is_kept(name)).collect()
-    }))
+    // MariaDB's plain statement has the connection without a name alone.
+    let sql = match (maker, version) {
+        (Maker::MariaDb, version) if version >= Version::new(10, 5, 1) => "SHOW ALL REPLICAS STATUS",
+        (Maker::MariaDb, _) => "SHOW ALL SLAVES STATUS",
+        (_, version) if version >= Version::new(8, 0, 22) => "SHOW REPLICA STATUS",
+        _ => "SHOW SLAVE STATUS",
+    };
+    let rows = answered(session.named_rows(sql))?;
+    Ok(rows.map(|rows| all_channels(rows.into_iter().map(|row| row.into_iter().collect()))))
+}
+
+/// The kept columns of all channels of a replica: of each the value that is worst for it, so that one channel that stopped
+/// is not hidden by another.
+pub(crate) fn all_channels(channels: impl Iterator<Item = Variables>) -> Variables {
+    let mut all: BTreeMap<String, String> = BTreeMap::new();
+    for channel in channels {
+        for (name, value) in channel.iter().filter(|(name, _)| is_kept(name)) {
+            match all.get_mut(name) {
+                Some(known) if is_worse(name, value, known) => value.clone_into(known),
+                Some(_) => {}
+                None => {
+                    all.insert(name.to_owned(), value.to_owned());
+                }
+            }
+        }
+    }
+    all.into_iter().collect()
+}
+
+fn is_worse(name: &str, value: &str, known: &str) -> bool {
+    let number = |text: &str| text.parse::<u64>().unwrap_or(0);
+    match name {
+        "using_gtid" => value == "No",
+        "auto_position" | "sql_delay" => number(value) < number(known),
+        _ if name.ends_with("_running") => known == "Yes" && value != "Yes",
+        _ => number(value) > number(known),
+    }
 }
 
 /// Tables of users by engine, and the bytes of InnoDB's files. Nothing here has the server read or keep statistics.
@@ -211,4 +241,39 @@ fn row_statistics(session: &mut Session, old: bool) -> Result<Option<RowStatisti
     let number = |at: usize| rows.first()?.get(at)?.as_ref()?.parse::<u64>().ok();
     let known = number(0).filter(|rows| *rows > 0).zip(number(1));
     Ok(known.map(|(rows, bytes)| RowStatistics { rows, bytes }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_channel_that_stopped_is_not_hidden_by_another_one() {
+        let running = || {
+            Variables::from_iter([
+                ("Slave_IO_Running", "Yes"),
+                ("Seconds_Behind_Master", "3"),
+                ("Last_Errno", "0"),
+                ("Using_Gtid", "Slave_Pos"),
+            ])
+        };
+        let stopped = || {
+            Variables::from_iter([
+                ("Slave_IO_Running", "Connecting"),
+                ("Seconds_Behind_Master", "90"),
+                ("Last_Errno", "1062"),
+                ("Using_Gtid", "No"),
+                ("Master_User", "r"),
+            ])
+        };
+        let expect = Variables::from_iter([
+            ("last_errno", "1062"),
+            ("seconds_behind_master", "90"),
+            ("slave_io_running", "Connecting"),
+            ("using_gtid", "No"),
+        ]);
+        assert_eq!(all_channels([running(), stopped()].into_iter()), expect);
+        assert_eq!(all_channels([stopped(), running()].into_iter()), expect);
+        assert!(all_channels(std::iter::empty()).is_empty());
+    }
 }

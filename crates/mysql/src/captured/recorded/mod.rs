@@ -130,19 +130,22 @@ fn interval(start_s: f64, seconds: f64, io: &DeviceIo) -> LoadInterval {
 }
 
 fn of_iostat(reports: &[devices::TimedReport], interval_s: Option<f64>) -> Result<Recorded, MissingFigures> {
-    // The first report is the mean since the machine's start.
-    let Some((first, later)) = reports.split_first().filter(|(_, later)| !later.is_empty()) else {
+    if reports.iter().all(|report| report.is_since_start) {
         return Err(MissingFigures::SecondReport);
-    };
+    }
     let mut loads: BTreeMap<String, VolumeLoad> = BTreeMap::new();
-    let mut before = first.at_s;
-    for (place, report) in later.iter().enumerate() {
+    let mut before = None;
+    for (place, report) in reports.iter().enumerate() {
+        if report.is_since_start {
+            before = report.at_s;
+            continue;
+        }
         let seconds = match (before, report.at_s, interval_s) {
             (Some(before), Some(at), _) if at > before => at - before,
             (_, _, Some(seconds)) => seconds,
             _ => return Err(MissingFigures::ReportTimes),
         };
-        let end = report.at_s.unwrap_or((place + 1) as f64 * seconds);
+        let end = report.at_s.unwrap_or(place as f64 * seconds);
         for (name, io) in &report.devices {
             loads.entry(name.clone()).or_default().intervals.push(interval(end - seconds, seconds, io));
         }
