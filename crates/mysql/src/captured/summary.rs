@@ -12,8 +12,10 @@ use crate::status::rates_of_growth;
 pub(super) struct Summary {
     /// Settings that it prints as they are.
     pub(super) variables: Variables,
-    /// Growth a second of status variables over ten seconds.
+    /// Growth a second of status variables between its two looks.
     growth: Vec<(String, u64)>,
+    /// Seconds between them, as the heading of the last column has them (`--sleep`).
+    seconds: Option<f64>,
     /// The option file that it quotes.
     pub(super) options: OptionFile,
 }
@@ -31,16 +33,13 @@ const ROWS: [(&str, &str, &str); 8] = [
 ];
 /// Rows that have the variable's name.
 const NAMED: [&str; 4] = ["binlog_format", "expire_logs_days", "sync_binlog", "log_slave_updates"];
-/// Seconds between the two looks of the report.
-const SECONDS: f64 = 10.0;
-
 impl Summary {
     /// Sets the rates of an observation.
     pub(super) fn set_rates(&self, seen: &mut Observation, flavour: Flavour) {
-        if self.growth.is_empty() {
+        let Some(seconds) = self.seconds.filter(|seconds| *seconds > 0.0 && !self.growth.is_empty()) else {
             return;
-        }
-        seen.span = Some(Span { began_unix_s: None, seconds: SECONDS, restarted: false });
+        };
+        seen.span = Some(Span { began_unix_s: None, seconds, restarted: false });
         seen.rates = Some(rates_of_growth(&self.growth, flavour));
         let growth = self.growth.iter().map(|(name, value)| (name.clone(), *value as f64)).collect();
         seen.status = Some(StatusVariables { last: Variables::default(), growth_per_s: growth });
@@ -53,7 +52,7 @@ pub(super) fn read(text: &str) -> Option<Summary> {
         return None;
     }
     let (mut variables, mut growth, mut file) = (Vec::new(), Vec::new(), String::new());
-    let (mut section, mut last_column) = ("", None);
+    let (mut section, mut last_column, mut seconds) = ("", None, None);
     for line in text.lines() {
         if let Some(name) = line.strip_prefix("# ").filter(|_| line.ends_with("####")) {
             section = name.trim_end_matches('#').trim();
@@ -62,6 +61,8 @@ pub(super) fn read(text: &str) -> Option<Summary> {
         if section.starts_with("Status Counters") {
             if line.starts_with("Variable") {
                 last_column = line.rfind("Per second").map(|at| at + "Per second".len());
+                let heading = last_column.and_then(|at| line.get(at..));
+                seconds = heading.and_then(|text| text.trim().strip_suffix(" secs")?.trim().parse().ok());
             } else if let Some(one) = last_column.and_then(|at| grown(line, at)) {
                 growth.push(one);
             }
@@ -73,7 +74,7 @@ pub(super) fn read(text: &str) -> Option<Summary> {
         }
     }
     let options = OptionFile::of_text(Path::new("the report's option file"), &file);
-    Some(Summary { variables: variables.into_iter().collect(), growth, options })
+    Some(Summary { variables: variables.into_iter().collect(), growth, seconds, options })
 }
 
 /// The figure of the last column, where there is one.

@@ -204,6 +204,16 @@ fn a_report_of_pt_mysql_summary_gives_what_it_prints_as_it_is() {
 }
 
 #[test]
+fn a_report_of_another_length_has_the_seconds_of_its_heading() {
+    let text = sample!("pt-mysql-summary.txt");
+    let of_length = |seconds: &str| of(&[&text.replacen("10 secs", seconds, 1)]);
+    assert_eq!(of(&[text]).span.unwrap().seconds, 10.0);
+    assert_eq!(of_length(" 4 secs").span.unwrap().seconds, 4.0);
+    let none = of_length(" 0 secs");
+    assert_eq!((none.span, none.rates), (None, None), "no time passed");
+}
+
+#[test]
 fn a_report_on_mysql_has_rows_of_innodb() {
     let text = "# Percona Toolkit MySQL Summary Report #####\n# Report On Port 3306 #####\n       Version | 5.7.44-log MySQL Community\n\
                 # InnoDB #####################\n  Version | 5.7.44\n Flush Method | O_DIRECT\n  Flush Log At Commit | 2\n   Doublewrite | ON\n\
