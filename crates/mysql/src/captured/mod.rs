@@ -179,6 +179,10 @@ impl Collected {
         for warning in &self.options.warnings {
             seen.not_seen.push(NotSeen { what: "an option file".into(), why: warning.to_string() });
         }
+        if let Some(name) = &self.printed.cut {
+            let why = "it is on a last line that has no end, and may be cut off".to_owned();
+            seen.not_seen.push(NotSeen { what: format!("the value of {name}"), why });
+        }
         for warning in &self.minutes.warnings {
             seen.not_seen.push(NotSeen { what: "rows of the volume's metrics".into(), why: warning.clone() });
         }

@@ -17,6 +17,8 @@ pub(super) struct Printed {
     pub(super) mixed: Option<(String, [String; 2])>,
     /// Each `SHOW GLOBAL STATUS`.
     pub(super) status: Statuses,
+    /// The name in a last line that has no end, whose value may be cut off.
+    pub(super) cut: Option<String>,
 }
 
 /// Outputs of `SHOW GLOBAL STATUS`, of which the first and the last are kept.
@@ -46,6 +48,7 @@ impl Printed {
         self.changed.extend(other.changed);
         self.mixed = self.mixed.take().or(other.mixed);
         self.status.add(other.status);
+        self.cut = self.cut.take().or(other.cut);
         if let Some(more) = other.variables {
             self.add_variables(more);
         }
@@ -132,6 +135,11 @@ pub(super) fn is_whole(variables: &Variables) -> bool {
 pub(super) fn read(text: &str) -> Option<Printed> {
     let mut printed = Printed::default();
     let mut block: BTreeMap<String, &str> = BTreeMap::new();
+    // With tabs, nothing but the end of the line shows that a value is whole.
+    let (text, last) = match text.rsplit_once('\n') {
+        Some((lines, last)) if last.contains('\t') => (lines, last),
+        _ => (text, ""),
+    };
     for (name, value) in pairs(text) {
         let name = name.to_ascii_lowercase();
         // A name that comes again begins the output of another statement.
@@ -142,7 +150,9 @@ pub(super) fn read(text: &str) -> Option<Printed> {
         block.insert(name, value);
     }
     printed.take(&block);
-    (printed != Printed::default()).then_some(printed)
+    let known = printed != Printed::default();
+    printed.cut = pairs(last).next().map(|(name, _)| name.to_ascii_lowercase());
+    known.then_some(printed)
 }
 
 /// Why several statuses give no rates.

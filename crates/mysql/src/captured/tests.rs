@@ -55,6 +55,19 @@ fn variables_are_the_same_with_tabs_and_in_a_table() {
 }
 
 #[test]
+fn a_value_on_a_line_without_an_end_may_be_cut_off_and_is_left_out() {
+    let seen = of(&["version\t10.11.6-MariaDB\ninnodb_buffer_pool_size\t1342"]);
+    assert_eq!(variable(&seen, "innodb_buffer_pool_size"), None);
+    assert!(
+        seen.not_seen.iter().any(|one| one.what.contains("innodb_buffer_pool_size")),
+        "{:?}",
+        seen.not_seen
+    );
+    let table = of(&["| version | 8.0.36 |\n| sync_binlog | 0 |"]);
+    assert_eq!(variable(&table, "sync_binlog"), Some("0"), "its bar ends the value");
+}
+
+#[test]
 fn a_part_of_the_variables_is_known_as_one() {
     let seen = of(&["innodb_io_capacity\t200\nsync_binlog\t0\n"]);
     assert!(seen.partial_variables && seen.facts.unwrap().release().is_none());
@@ -477,8 +490,17 @@ fn an_option_file_gives_what_it_sets_and_nothing_else() {
 
 #[test]
 fn texts_of_no_kind_are_known_as_none() {
-    for text in ["", "\n", "hello\n", "a\tb\nc\td\n", "[client]\nuser=x\n", "{}", "a | b\n", "1 2 3 4 5 6\n"]
-    {
+    for text in [
+        "",
+        "\n",
+        "hello\n",
+        "a\tb\nc\td\n",
+        "a\tb\nc\td",
+        "[client]\nuser=x\n",
+        "{}",
+        "a | b\n",
+        "1 2 3 4 5 6\n",
+    ] {
         assert!(!is_known(&Input { path: "/none".into(), text: text.into() }), "{text:?}");
     }
 }
