@@ -90,6 +90,11 @@ enum Refused {
 }
 
 /// Tables whose sizes are asked for in a look of this length.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a length is not negative, and float casts saturate"
+)]
 fn most_tables(interval: Duration) -> u64 {
     MOST_TABLES.min((interval.as_secs_f64() * TABLES_A_SECOND) as u64)
 }
