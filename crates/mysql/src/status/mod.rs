@@ -17,4 +17,4 @@ pub use ebbtide_observe::{Facts, Rates};
 pub(crate) use observer::changed;
 pub use observer::{ObserveError, Observer};
 pub use sampler::{StatusError, StatusSampler};
-pub(crate) use survey::all_channels;
+pub(crate) use survey::worst_channel;

@@ -1,6 +1,5 @@
 //! What a server is asked once: replication, the origin of its variables, and the sizes of its tables.
 
-use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::time::Duration;
 
@@ -128,11 +127,37 @@ fn answered<T>(answer: Result<T, LoadError>) -> Result<Result<T, Refused>, Statu
 }
 
 /// Columns of replication that are kept: none names an account or a host, or quotes a statement.
-pub(crate) fn is_kept(column: &str) -> bool {
+fn is_kept(column: &str) -> bool {
     column.ends_with("_running")
         || column.ends_with("_errno")
         || column.starts_with("seconds_behind_")
         || matches!(column, "using_gtid" | "auto_position" | "sql_delay")
+}
+
+/// Channels of group replication have no source, and run only while a member joins.
+const OF_A_GROUP: &str = "group_replication_";
+
+/// The columns that are kept of the channel that is worst off: one that does not run, else the one that is behind most. Empty
+/// where the server has no source.
+pub(crate) fn worst_channel(channels: impl IntoIterator<Item = Variables>) -> Variables {
+    let of_source =
+        |channel: &Variables| channel.get("channel_name").is_none_or(|name| !name.starts_with(OF_A_GROUP));
+    let trouble = |channel: &Variables| {
+        let threads = ["slave_io_running", "slave_sql_running", "replica_io_running", "replica_sql_running"];
+        let stopped =
+            threads.iter().filter(|name| channel.get(name).is_some_and(|word| word != "Yes")).count();
+        let behind = ["seconds_behind_source", "seconds_behind_master"]
+            .iter()
+            .find_map(|name| channel.get(name)?.parse::<u64>().ok());
+        (stopped, behind.unwrap_or(0))
+    };
+    // Of equals the first, as the server lists them.
+    let worst = channels
+        .into_iter()
+        .filter(of_source)
+        .reduce(|worst, one| if trouble(&one) > trouble(&worst) { one } else { worst });
+    let kept = |channel: Variables| channel.iter().filter(|(name, _)| is_kept(name)).collect();
+    worst.map(kept).unwrap_or_default()
 }
 
 fn replica(
@@ -140,43 +165,14 @@ fn replica(
     maker: Maker,
     version: Version,
 ) -> Result<Result<Variables, Refused>, StatusError> {
-    // MariaDB's plain statement has the connection without a name alone.
-    let sql = match (maker, version) {
-        (Maker::MariaDb, version) if version >= Version::new(10, 5, 1) => "SHOW ALL REPLICAS STATUS",
-        (Maker::MariaDb, _) => "SHOW ALL SLAVES STATUS",
-        (_, version) if version >= Version::new(8, 0, 22) => "SHOW REPLICA STATUS",
-        _ => "SHOW SLAVE STATUS",
+    // MariaDB's SHOW REPLICA STATUS leaves out connections that have a name.
+    let sql = match maker {
+        Maker::MariaDb => "SHOW ALL SLAVES STATUS",
+        Maker::MySql if version >= Version::new(8, 0, 22) => "SHOW REPLICA STATUS",
+        Maker::MySql => "SHOW SLAVE STATUS",
     };
     let rows = answered(session.named_rows(sql))?;
-    Ok(rows.map(|rows| all_channels(rows.into_iter().map(|row| row.into_iter().collect()))))
-}
-
-/// The kept columns of all channels of a replica: of each the value that is worst for it, so that one channel that stopped
-/// is not hidden by another.
-pub(crate) fn all_channels(channels: impl Iterator<Item = Variables>) -> Variables {
-    let mut all: BTreeMap<String, String> = BTreeMap::new();
-    for channel in channels {
-        for (name, value) in channel.iter().filter(|(name, _)| is_kept(name)) {
-            match all.get_mut(name) {
-                Some(known) if is_worse(name, value, known) => value.clone_into(known),
-                Some(_) => {}
-                None => {
-                    all.insert(name.to_owned(), value.to_owned());
-                }
-            }
-        }
-    }
-    all.into_iter().collect()
-}
-
-fn is_worse(name: &str, value: &str, known: &str) -> bool {
-    let number = |text: &str| text.parse::<u64>().unwrap_or(0);
-    match name {
-        "using_gtid" => value == "No",
-        "auto_position" | "sql_delay" => number(value) < number(known),
-        _ if name.ends_with("_running") => known == "Yes" && value != "Yes",
-        _ => number(value) > number(known),
-    }
+    Ok(rows.map(|rows| worst_channel(rows.into_iter().map(|row| row.into_iter().collect()))))
 }
 
 /// Tables of users by engine, and the bytes of InnoDB's files. Nothing here has the server read or keep statistics.
@@ -252,33 +248,34 @@ fn row_statistics(session: &mut Session, old: bool) -> Result<Option<RowStatisti
 mod tests {
     use super::*;
 
+    fn channel(name: &str, threads: [&str; 2], behind: Option<&str>) -> Variables {
+        let mut columns = vec![
+            ("Channel_Name", name),
+            ("Replica_IO_Running", threads[0]),
+            ("Replica_SQL_Running", threads[1]),
+            ("Source_Host", "db1"),
+        ];
+        columns.extend(behind.map(|behind| ("Seconds_Behind_Source", behind)));
+        Variables::from_iter(columns)
+    }
+
     #[test]
-    fn a_channel_that_stopped_is_not_hidden_by_another_one() {
-        let running = || {
-            Variables::from_iter([
-                ("Slave_IO_Running", "Yes"),
-                ("Seconds_Behind_Master", "3"),
-                ("Last_Errno", "0"),
-                ("Using_Gtid", "Slave_Pos"),
-            ])
+    fn of_several_sources_the_one_that_is_worst_off_is_kept_and_groups_have_none() {
+        let fine = || channel("a", ["Yes", "Yes"], Some("3"));
+        let behind = || channel("b", ["Yes", "Yes"], Some("40"));
+        let stopped = || channel("c", ["Yes", "No"], None);
+        let sql = |channels: Vec<Variables>| {
+            let worst = worst_channel(channels);
+            assert_eq!((worst.get("source_host"), worst.get("channel_name")), (None, None));
+            [worst.get("replica_sql_running"), worst.get("seconds_behind_source")]
+                .map(|one| one.map(str::to_owned))
         };
-        let stopped = || {
-            Variables::from_iter([
-                ("Slave_IO_Running", "Connecting"),
-                ("Seconds_Behind_Master", "90"),
-                ("Last_Errno", "1062"),
-                ("Using_Gtid", "No"),
-                ("Master_User", "r"),
-            ])
-        };
-        let expect = Variables::from_iter([
-            ("last_errno", "1062"),
-            ("seconds_behind_master", "90"),
-            ("slave_io_running", "Connecting"),
-            ("using_gtid", "No"),
-        ]);
-        assert_eq!(all_channels([running(), stopped()].into_iter()), expect);
-        assert_eq!(all_channels([stopped(), running()].into_iter()), expect);
-        assert!(all_channels(std::iter::empty()).is_empty());
+        let is = |words: [Option<&str>; 2]| words.map(|word| word.map(str::to_owned));
+        assert_eq!(sql(vec![fine(), behind()]), is([Some("Yes"), Some("40")]));
+        assert_eq!(sql(vec![behind(), stopped(), fine()]), is([Some("No"), None]));
+        assert_eq!(sql(vec![]), is([None, None]));
+        let member = channel("group_replication_recovery", ["No", "No"], None);
+        assert!(worst_channel([member.clone()]).is_empty(), "a member of a group has no source");
+        assert_eq!(sql(vec![member, fine()]), is([Some("Yes"), Some("3")]));
     }
 }
