@@ -36,7 +36,7 @@ const SWITCHES: &[&str] = &[
     "relay_log_recovery",
 ];
 
-/// Groups that servers read, in lower case.
+/// Groups that every server reads, in lower case.
 const GROUPS: [&str; 6] = ["mysqld", "server", "mariadb", "mariadbd", "client-server", "galera"];
 
 /// Whether a server of a version reads a group; None where that depends on the version and it is not known.
@@ -48,14 +48,18 @@ fn reads(group: &str, version: Option<Version>, mariadb: Option<bool>) -> Option
     if !GROUPS.contains(&name) && !GROUPS.contains(&group) {
         return Some(false);
     }
-    let of_mariadb = matches!(name, "mariadb" | "mariadbd" | "galera") || group == "client-server";
+    let of_mariadb = matches!(name, "mariadb" | "mariadbd") || matches!(group, "client-server" | "galera");
     match (of_mariadb, mariadb) {
         (true, Some(false)) => return Some(false),
         (true, None) => return None,
         _ => {}
     }
     let Some(number) = number else { return Some(true) };
-    version.map(|version| number == format!("{}.{}", version.major, version.minor))
+    // MariaDB from 11 on has groups of all releases of a major version too.
+    version.map(|version| {
+        number == format!("{}.{}", version.major, version.minor)
+            || (of_mariadb && version.major > 10 && number == version.major.to_string())
+    })
 }
 
 /// The options of the server's groups, in order. Groups that a server of another version or maker reads are left out; `unsure`
@@ -273,6 +277,19 @@ mod tests {
         assert_eq!(words(&["--defaults-group-suffix=_b"]).get("innodb_io_capacity"), Some("9"));
         let gone = ["--defaults-file=/nowhere.cnf".to_owned()];
         assert!(of_arguments(&gone, None, None).is_err());
+        std::fs::write(&path, "[mysqld]\nsync_binlog=1\n[galera]\nsync_binlog=0\n").unwrap();
+        let with = |mariadb| {
+            let file = ["mysqld".to_owned(), format!("--defaults-file={}", path.display())];
+            variables(&of_arguments(&file, None, Some(mariadb)).unwrap())
+                .get("sync_binlog")
+                .map(str::to_owned)
+        };
+        let of = |group: &str, major| reads(group, Some(Version::new(major, 8, 0)), Some(true));
+        assert_eq!(
+            [of("mariadb-11", 11), of("mariadb-11.8", 11), of("mariadb-10", 10)],
+            [Some(true), Some(true), Some(false)]
+        );
+        assert_eq!([with(true), with(false)], [Some("0".to_owned()), Some("1".to_owned())]);
         let none = of_arguments(&["--no-defaults".to_owned()], None, None).unwrap();
         assert!(none.iter().all(|line| line.place.starts_with("the command line")));
     }
