@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use ebbtide_advisor::Finding;
-use ebbtide_observe::Observation;
+use ebbtide_observe::{Observation, switch};
 
 /// The fragment. A variable that several findings set is that of the finding which is worth most.
 pub(super) fn fragment(observation: &Observation, findings: &[Finding]) -> String {
@@ -26,7 +26,7 @@ pub(super) fn fragment(observation: &Observation, findings: &[Finding]) -> Strin
             let _ = writeln!(text, "{} = {}", change.variable, change.value);
             let old = observation.variables.as_ref().and_then(|all| all.get(change.variable));
             if let Some(old) = old {
-                let _ = writeln!(before, "# {} = {}", change.variable, one_line(old));
+                let _ = writeln!(before, "# {}", line(change.variable, old));
             }
         }
     }
@@ -37,7 +37,27 @@ pub(super) fn fragment(observation: &Observation, findings: &[Finding]) -> Strin
     text
 }
 
+/// The line that gives a variable its value. The option `log_bin` takes a name of files: with `OFF` it would be on.
+fn line(variable: &str, value: &str) -> String {
+    match (variable, switch(value)) {
+        ("log_bin", Some(false)) => "skip_log_bin".to_owned(),
+        _ => format!("{variable} = {}", one_line(value)),
+    }
+}
+
 /// A text that cannot begin a line of its own in the file.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_held_before_is_written_so_that_it_holds_again() {
+        assert_eq!(line("log_bin", "OFF"), "skip_log_bin");
+        assert_eq!(line("innodb_doublewrite", "OFF"), "innodb_doublewrite = OFF");
+        assert_eq!(line("innodb_flush_method", "fsync\nx = 1"), "innodb_flush_method = fsync x = 1");
+    }
 }
