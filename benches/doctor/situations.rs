@@ -96,7 +96,11 @@ pub(crate) fn good(server: &str) -> Options {
             ("innodb-change-buffering", "none"),
             ("binlog-expire-logs-seconds", "604800"),
         ],
-        MARIADB_11 => &[("innodb-log-file-size", "512M"), ("binlog-expire-logs-seconds", "604800")],
+        MARIADB_11 => &[
+            ("innodb-log-file-size", "512M"),
+            ("binlog-expire-logs-seconds", "604800"),
+            ("slave-connections-needed-for-purge", "0"),
+        ],
         MYSQL_8 => &[
             ("innodb-log-file-size", "256M"),
             ("innodb-flush-method", "O_DIRECT"),
@@ -397,6 +401,9 @@ fn binlog() -> Vec<S> {
         full_rows("L08", MARIADB_11).hint(&["log_bin_compress"]),
         S::option("L03", MARIADB_10, &[("binlog-expire-logs-seconds", "0")]).hint(&["expire_logs_days"]),
         S::option("L03", MYSQL_9, &[("binlog-expire-logs-seconds", "0")]).hint(&["expire_logs_days"]),
+        S::fault("L03", "no replica, for which the server waits by default", MARIADB_11)
+            .without("slave-connections-needed-for-purge")
+            .hint(&["slave_connections_needed"]),
         S::option("L06", MARIADB_10, &[("binlog-cache-size", "4096")])
             .load("bulk_insert", 1, 0, 0)
             .also(BUSY),
@@ -463,6 +470,11 @@ fn files() -> Vec<S> {
         S::fault("O08", "temporary tables beside the data", MARIADB_10)
             .set("tmpdir", ".")
             .set("tmp-memory-table-size", "1024")
+            .load("oltp_read_only", 4, 0, 20_000)
+            .hint(&["tmpdir", "temporary tables created on disk", "tmp_table_size"]),
+        S::fault("O08", "temporary tables in tablespaces beside the data", MYSQL_9)
+            .set("tmpdir", "/tmp")
+            .set("big-tables", "ON")
             .load("oltp_read_only", 4, 0, 20_000)
             .hint(&["tmpdir", "temporary tables created on disk", "tmp_table_size"]),
         S::fault("O09", "a file system that is full", MARIADB_11).on(Disk::Full(330)).also(&["L03"]).hint(&[
