@@ -88,7 +88,8 @@ pub(super) fn servers(check: &Check) -> String {
         let until = servers.until.map(|until| format!(" before {}", number(until))).unwrap_or_default();
         format!("{maker}{since}{until}")
     };
-    check.servers.iter().map(one).collect::<Vec<_>>().join("; ")
+    let all = check.servers.iter().map(one).collect::<Vec<_>>().join("; ");
+    if ebbtide_advisor::is_of_aurora(check.code) { all } else { format!("{all}; not Aurora") }
 }
 
 #[cfg(test)]

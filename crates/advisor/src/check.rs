@@ -4,8 +4,9 @@ use ebbtide_catalog::Catalog;
 use ebbtide_observe::Observation;
 use ebbtide_observe::metric::Servers;
 
+use crate::checks::is_of_aurora;
 use crate::finding::{Assessment, Confidence, Finding, Gap, Judged, Severity, Source};
-use crate::view::View;
+use crate::view::{View, does_not_apply};
 
 /// A question that an observation answers, with what is true of every answer.
 #[derive(Debug, Clone, Copy)]
@@ -39,7 +40,11 @@ impl Check {
     #[must_use]
     pub fn run(&self, observation: &Observation, catalog: &Catalog) -> Finding {
         let view = View::new(observation, catalog);
-        let judged = view.applies(self.servers).and_then(|()| (self.judge)(&view));
+        let judged = if view.is_aurora() && !is_of_aurora(self.code) {
+            does_not_apply("Aurora's storage takes no pages and keeps no files of InnoDB")
+        } else {
+            view.applies(self.servers).and_then(|()| (self.judge)(&view))
+        };
         let confidence = view.confidence();
         let nothing = Finding {
             code: self.code,

@@ -100,6 +100,13 @@ impl Fix {
         Self { set, my_cnf, restart: true, ..Self::by_hand(text) }
     }
 
+    /// Parameters to set of an instance of RDS, which refuses SET GLOBAL.
+    pub(crate) fn of_parameter_group(text: impl Into<String>, set: Vec<VariableChange>) -> Self {
+        let restart = set.iter().any(|change| change.restart);
+        let text = format!("{} On RDS set it in the instance's parameter group.", text.into());
+        Self { restart, ..Self::of_file(text, set) }
+    }
+
     /// Variables to set on a server of this release.
     pub(crate) fn of(
         text: impl Into<String>,

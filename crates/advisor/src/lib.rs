@@ -17,7 +17,7 @@ mod view;
 
 pub use cautions::{Caution, cautions};
 pub use check::Check;
-pub use checks::{AREAS, Area, check, checks};
+pub use checks::{AREAS, Area, check, checks, is_of_aurora};
 pub use finding::{
     Assessment, Benefit, Confidence, Evidence, Finding, Found, Gap, Judged, MeasuredGain, Seen, Severity,
     Source,

@@ -46,6 +46,9 @@ impl Dynamic {
     }
 }
 
+/// Where an instance of RDS has its data.
+const RDS: &str = "/rdsdbdata/";
+
 fn missing<T>(what: impl Into<String>, why: impl Into<String>) -> Result<T, Gap> {
     Err(Gap::Missing(NotSeen { what: what.into(), why: why.into() }))
 }
@@ -268,9 +271,43 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Whether the server is known to be a replica.
+    /// Whether the server is known to be a replica. One that takes writes and whose source is only left from before, with both
+    /// threads stopped, is none: it was promoted.
     pub(crate) fn is_replica(&self) -> bool {
-        self.seen.replica.as_ref().is_some_and(|replica| !replica.is_empty())
+        let Some(replica) = self.seen.replica.as_ref().filter(|replica| !replica.is_empty()) else {
+            return false;
+        };
+        let stopped = |names: [&str; 2]| names.iter().find_map(|name| replica.get(name)) == Some("No");
+        let stopped = stopped(["replica_io_running", "slave_io_running"])
+            && stopped(["replica_sql_running", "slave_sql_running"]);
+        let takes_writes =
+            self.seen.variables.as_ref().and_then(|all| switch(all.get("read_only")?)) == Some(false);
+        !(stopped && takes_writes)
+    }
+
+    /// Whether the server is a node of a cluster of Galera (MariaDB, Percona XtraDB Cluster).
+    pub(crate) fn is_galera(&self) -> bool {
+        self.seen.variables.as_ref().and_then(|all| switch(all.get("wsrep_on")?)) == Some(true)
+    }
+
+    /// Whether another server is known to have the same data: of a replica, and of a node of a cluster with others in it.
+    pub(crate) fn is_copy(&self) -> bool {
+        let nodes = || self.seen.status.as_ref()?.last.get("wsrep_cluster_size")?.parse::<u64>().ok();
+        self.is_replica() || (self.is_galera() && nodes() > Some(1))
+    }
+
+    /// Whether the server is one of Aurora.
+    pub(crate) fn is_aurora(&self) -> bool {
+        self.seen.facts.as_ref().is_some_and(|facts| facts.aurora.is_some())
+    }
+
+    /// Whether the server is an instance of RDS, by where it has its data.
+    pub(crate) fn is_rds(&self) -> bool {
+        self.seen
+            .variables
+            .as_ref()
+            .and_then(|all| all.get("datadir"))
+            .is_some_and(|dir| dir.starts_with(RDS))
     }
 
     /// Sizes of tables.
@@ -445,7 +482,12 @@ impl<'a> View<'a> {
             value: value.to_owned(),
             restart: !dynamic.on(flavour, version),
         };
-        Ok(Fix::of(text, set.iter().map(change).collect(), flavour, version))
+        let set = set.iter().map(change).collect();
+        Ok(if self.is_rds() {
+            Fix::of_parameter_group(text, set)
+        } else {
+            Fix::of(text, set, flavour, version)
+        })
     }
 
     /// Lines of my.cnf alone: which statement a server takes follows from its version.

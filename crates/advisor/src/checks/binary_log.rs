@@ -49,7 +49,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         code: "L03",
         title: "Old binary logs are deleted",
-        condition: "no retention is set; or at the present rate the retained files do not fit into the free space",
+        condition: "no retention is set, or MariaDB waits for more replicas than are connected before it deletes files (slave_connections_needed_for_purge, 1 by default from 11.4 on); or at the present rate the retained files do not fit into the free space",
         reason: "the volume fills up, and a full volume stops the server",
         servers: EVERY,
         severity: Severity::Medium,
@@ -64,6 +64,10 @@ pub(super) const CHECKS: &[Check] = &[
             says(
                 MARIADB_BINLOG,
                 "expire_logs_days is 0 (never) by default; binlog_expire_logs_seconds from 10.6.1 on",
+            ),
+            says(
+                MARIADB_BINLOG,
+                "slave_connections_needed_for_purge: with fewer replicas connected no file is deleted by time or size",
             ),
         ],
         judge: retention,
@@ -201,10 +205,29 @@ fn retention_variable(v: &View<'_>) -> Result<(&'static str, f64), Gap> {
     })
 }
 
+/// L03 where MariaDB deletes nothing by itself, because fewer replicas are connected than it waits for.
+fn waits_for_replicas(v: &View<'_>) -> Result<Option<Found>, Gap> {
+    let name = "slave_connections_needed_for_purge";
+    let Ok(Some(needed)) = v.maybe(name) else { return Ok(None) };
+    let connected = v.last("slaves_connected").ok().and_then(|word| word.parse::<u64>().ok());
+    let Some((needed, connected)) = needed.parse::<u64>().ok().zip(connected) else { return Ok(None) };
+    if connected >= needed {
+        return Ok(None);
+    }
+    let text = "Where the server has no replicas, delete files without them. Where it has, connect them.";
+    let why = format!(
+        "Binary logs are deleted only while {needed} replicas are connected, and {connected} are: the volume fills up."
+    );
+    Ok(Some(Found::because(why).fix(v.fix(text, &[(name, "0", Dynamic::ALWAYS)])?)))
+}
+
 fn retention(v: &View<'_>) -> Judged {
     v.needs_binlog()?;
     let kept = kept_s(v)?;
     let (variable, unit) = retention_variable(v)?;
+    if let Some(found) = waits_for_replicas(v)? {
+        return found.answer();
+    }
     let off = v.maybe("binlog_expire_logs_auto_purge")?.is_some_and(|word| !crate::view::is_on(word));
     if kept == 0.0 || off {
         let by_size = v.maybe("max_binlog_total_size")?.is_some_and(|bytes| bytes != "0");
@@ -267,6 +290,9 @@ fn groups(v: &View<'_>) -> Judged {
     .answer()
 }
 
+/// A cache of each connection is not advised to be larger, bytes.
+const LARGEST_CACHE: f64 = 16.0 * MIB;
+
 fn cache(v: &View<'_>) -> Judged {
     v.needs_binlog()?;
     let (all, disk) = (v.growth("binlog_cache_use")?, v.growth("binlog_cache_disk_use")?);
@@ -274,16 +300,21 @@ fn cache(v: &View<'_>) -> Judged {
         return FINE;
     }
     let bytes = v.number("binlog_cache_size")?;
-    Found::because(format!(
+    let found = Found::because(format!(
         "{} of the transactions do not fit into {}.",
         percent(disk / all.max(disk)),
         size(bytes)
-    ))
-    .fix(v.fix(
-        "Enlarge the cache of each connection.",
-        &[("binlog_cache_size", &format!("{:.0}", (bytes * 4.0).max(131_072.0)), Dynamic::ALWAYS)],
-    )?)
-    .answer()
+    ));
+    if bytes * 4.0 > LARGEST_CACHE {
+        let text = "Each connection has a cache of its own, so that a larger one may take all memory: make transactions smaller.";
+        return found.fix(Fix::by_hand(text)).answer();
+    }
+    found
+        .fix(v.fix(
+            "Enlarge the cache of each connection.",
+            &[("binlog_cache_size", &format!("{:.0}", (bytes * 4.0).max(131_072.0)), Dynamic::ALWAYS)],
+        )?)
+        .answer()
 }
 
 fn compression(v: &View<'_>) -> Judged {
@@ -303,6 +334,23 @@ fn compression(v: &View<'_>) -> Judged {
     .answer()
 }
 
+/// The settings with which a binary log is safe, small and allowed: MariaDB by default neither syncs nor deletes it, and
+/// MySQL 5.7 does not start with one and without an id.
+fn to_turn_on(v: &View<'_>) -> Result<Vec<(&'static str, &'static str, Dynamic)>, Gap> {
+    let mut set = vec![("log_bin", "binlog", Dynamic::NEVER)];
+    if v.maybe("server_id").ok().flatten() == Some("0") {
+        set.push(("server_id", "1", Dynamic::ALWAYS));
+    }
+    if v.maybe("sync_binlog").ok().flatten().is_some_and(|word| word != "1") {
+        set.push(("sync_binlog", "1", Dynamic::ALWAYS));
+    }
+    if kept_s(v).ok() == Some(0.0) {
+        let (name, unit) = retention_variable(v)?;
+        set.push((name, if unit > 1.0 { "7" } else { "604800" }, Dynamic::ALWAYS));
+    }
+    Ok(set)
+}
+
 fn exists(v: &View<'_>) -> Judged {
     if v.on("log_bin")? {
         return FINE;
@@ -311,6 +359,9 @@ fn exists(v: &View<'_>) -> Judged {
         return does_not_apply("the server is a replica");
     }
     Found::because("There is no binary log: no recovery to a point in time, and no replica.")
-        .fix(v.fix("Turn it on.", &[("log_bin", "binlog", Dynamic::NEVER)])?)
+        .fix(v.fix(
+            "Turn it on, and delete skip-log-bin from the configuration if it is there.",
+            &to_turn_on(v)?,
+        )?)
         .answer()
 }

@@ -173,10 +173,21 @@ fn memory(v: &View<'_>) -> Result<f64, Gap> {
 /// The fix that gives the pool a size, in whole chunks.
 fn resize(v: &View<'_>, text: &str, bytes: f64) -> Result<Fix, Gap> {
     let bytes = (bytes / MIB_128).floor().max(1.0) * MIB_128;
-    v.fix(
-        format!("{text}: {}.", size(bytes)),
-        &[("innodb_buffer_pool_size", &format!("{bytes:.0}"), Dynamic::ALWAYS)],
-    )
+    // MariaDB from 10.11.12, 11.4.6 and 11.8.2 on reserves addresses at its start, and the pool grows no further.
+    let most = match v.maybe("innodb_buffer_pool_size_max") {
+        Ok(Some(_)) => Some(v.number("innodb_buffer_pool_size_max")?),
+        _ => None,
+    };
+    let value = format!("{bytes:.0}");
+    let mut set = vec![("innodb_buffer_pool_size", &*value, Dynamic::ALWAYS)];
+    if most.is_some_and(|most| bytes > most) {
+        set[0].2 = Dynamic::NEVER;
+        // One that is larger than the pool was set.
+        if most > Some(pool(v)?) {
+            set.push(("innodb_buffer_pool_size_max", &value, Dynamic::NEVER));
+        }
+    }
+    v.fix(format!("{text}: {}.", size(bytes)), &set)
 }
 
 fn fits(v: &View<'_>) -> Judged {
@@ -197,13 +208,19 @@ fn fits(v: &View<'_>) -> Judged {
 /// A larger pool, where memory and data allow one.
 fn larger(v: &View<'_>) -> Result<Fix, Gap> {
     let now = pool(v)?;
-    let data = v.tables().map_or(f64::INFINITY, |tables| tables.innodb_bytes() as f64 * 1.1);
+    let counted = v.tables().ok().filter(|tables| !tables.bounded);
+    let data = counted.map_or(f64::INFINITY, |tables| tables.innodb_bytes() as f64 * 1.1);
     let Ok(memory) = memory(v) else {
         return Ok(Fix::by_hand(
             "Enlarge innodb_buffer_pool_size as far as the memory allows, up to the size of the data.",
         ));
     };
-    let most = (memory * ADVISED).min(data.max(now));
+    if data < now {
+        return Ok(Fix::by_hand(
+            "The pool is larger than the data: after a start it has to fill first. Otherwise pages are not written in time (R02, E03).",
+        ));
+    }
+    let most = (memory * ADVISED).min(data);
     if most < now * 1.1 {
         return Ok(Fix::by_hand(
             "The pool cannot grow: take a machine with more memory, or an index that reads fewer pages.",
@@ -285,12 +302,17 @@ fn larger_than_data(v: &View<'_>) -> Judged {
         .answer()
 }
 
+/// Instances of a pool that have 1 GiB or more each, at most as many as there are.
+pub(super) fn useful(pool: f64, instances: f64) -> f64 {
+    if instances <= 1.0 || pool / instances >= GIB { instances } else { (pool / GIB).floor().max(1.0) }
+}
+
 fn instances(v: &View<'_>) -> Judged {
     let (pool, number) = (pool(v)?, v.number("innodb_buffer_pool_instances")?);
-    if number <= 1.0 || pool / number >= GIB {
+    let wanted = useful(pool, number);
+    if wanted >= number {
         return FINE;
     }
-    let wanted = (pool / GIB).floor().max(1.0);
     Found::because(format!("{number} instances have {} each.", size(pool / number)))
         .fix(v.fix(
             "Take fewer instances.",

@@ -101,7 +101,10 @@ fn share_of_time(v: &View<'_>) -> Judged {
 
 fn batches(v: &View<'_>) -> Judged {
     let pages = v.number("innodb_doublewrite_pages")?;
-    if pages >= 16.0 || v.text("innodb_doublewrite")?.eq_ignore_ascii_case("off") {
+    let doublewrite = v.text("innodb_doublewrite")?;
+    // Neither copies pages.
+    let without = ["off", "0", "detect_only"].iter().any(|word| doublewrite.eq_ignore_ascii_case(word));
+    if pages >= 16.0 || without {
         return FINE;
     }
     Found::because(format!("A batch has {pages} pages, and ends with a sync."))
@@ -109,12 +112,9 @@ fn batches(v: &View<'_>) -> Judged {
         .answer()
 }
 
-/// Where an RDS instance has its data.
-const RDS: &str = "/rdsdbdata/";
-
 fn rds(v: &View<'_>) -> Judged {
-    let of_rds = v.text("datadir")?.starts_with(RDS);
-    if !of_rds || v.observation().facts.as_ref().is_some_and(|facts| facts.aurora.is_some()) {
+    v.text("datadir")?;
+    if !v.is_rds() || v.observation().facts.as_ref().is_some_and(|facts| facts.aurora.is_some()) {
         return does_not_apply("the server is no RDS instance with a file system");
     }
     if !is_on(v.text("innodb_doublewrite")?) {

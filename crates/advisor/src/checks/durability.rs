@@ -1,6 +1,6 @@
 //! What a crash or a power cut may take.
 
-use ebbtide_observe::Files;
+use ebbtide_observe::{Files, Version, switch};
 
 use super::sources::{
     MARIADB_BINLOG, MARIADB_INNODB, MOUNT, MYSQL_BINLOG, MYSQL_INNODB, MYSQL_REDO, MYSQL_REPLICA, OWN_CUTS,
@@ -16,7 +16,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         code: "D01",
         title: "A commit waits for the redo log's sync",
-        condition: "innodb_flush_log_at_trx_commit is neither 1 nor 3 (low on a replica, which can be made again)",
+        condition: "innodb_flush_log_at_trx_commit is neither 1 nor 3 (low on a replica and on a node of a Galera cluster, which can be made again)",
         reason: "with 0 a crash of the server, and with 2 a crash of the machine, loses the commits of up to innodb_flush_log_at_timeout",
         servers: EVERY,
         severity: Severity::Critical,
@@ -51,7 +51,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         code: "D03",
         title: "A commit waits for the binary log's sync",
-        condition: "the binary log is on and sync_binlog is not 1",
+        condition: "the binary log is on and sync_binlog is not 1 (low on a replica and on a node of a Galera cluster)",
         reason: "after a power cut the binary log lacks commits that the tables have, or the reverse: replicas and point-in-time recovery differ",
         servers: EVERY,
         severity: Severity::High,
@@ -91,8 +91,8 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         code: "D06",
         title: "Pages have checksums",
-        condition: "innodb_checksum_algorithm is none or strict_none; low on MariaDB from 10.4.3 on where it is not full_crc32",
-        reason: "without a checksum a damaged page is read as data",
+        condition: "innodb_checksum_algorithm is none or strict_none, or innodb_log_checksums is OFF; low on MariaDB from 10.4.3 on where the former is not full_crc32",
+        reason: "without a checksum a damaged page is read as data, and a torn block of the redo log is applied",
         servers: EVERY,
         severity: Severity::Critical,
         gain: "damage by storage is noticed when a page is read",
@@ -171,8 +171,8 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         code: "D11",
         title: "Tables are in an engine that survives a crash",
-        condition: "tables of users in MyISAM or Aria",
-        reason: "MyISAM has no log: a crash while it writes leaves damaged tables. They also lie outside the buffer pool",
+        condition: "tables of users in MyISAM or Aria (low for Aria alone)",
+        reason: "MyISAM has no log: a crash while it writes leaves damaged tables. Aria has one, and no transactions. Both lie outside the buffer pool",
         servers: EVERY,
         severity: Severity::Medium,
         gain: "one engine to back up, to cache and to recover",
@@ -187,7 +187,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         code: "L10",
         title: "The binary log has checksums",
-        condition: "binlog_checksum is NONE",
+        condition: "binlog_checksum is NONE, and the server is no member of a group (group replication) before MySQL 8.0.21, which needs that",
         reason: "a torn or damaged event is applied as data, on replicas and at point-in-time recovery",
         servers: EVERY,
         severity: Severity::Medium,
@@ -215,7 +215,7 @@ fn commit_waits(v: &View<'_>) -> Judged {
     };
     let event = if value == "0" { "crash of the server or of the machine" } else { "crash of the machine" };
     let found = Found::because(format!("A {event} loses acknowledged commits of up to {seconds} s."));
-    let found = if v.is_replica() { found.severity(Severity::Low) } else { found };
+    let found = if v.is_copy() { found.severity(Severity::Low) } else { found };
     let text = "Let each commit wait for the redo log, or write down that this loss is accepted.";
     found.fix(v.fix(text, &[("innodb_flush_log_at_trx_commit", "1", Dynamic::ALWAYS)])?).answer()
 }
@@ -248,7 +248,7 @@ fn binlog_syncs(v: &View<'_>) -> Judged {
         format!("up to {commits} groups of commits")
     };
     let found = Found::because(format!("A crash of the machine can take from the binary log {lost}."));
-    let found = if v.is_replica() { found.severity(Severity::Low) } else { found };
+    let found = if v.is_copy() { found.severity(Severity::Low) } else { found };
     let text = "Sync the binary log at each group commit. Where that costs too much, make groups larger (check L04).";
     found.fix(v.fix(text, &[("sync_binlog", "1", Dynamic::ALWAYS)])?).answer()
 }
@@ -262,6 +262,23 @@ fn redo_on(v: &View<'_>) -> Judged {
 }
 
 fn checksums(v: &View<'_>) -> Judged {
+    let of_pages = page_checksums(v);
+    // Servers before 5.7.9, and MariaDB from 10.6 on, do not have the switch: their redo log always has checksums.
+    let is_off = v.maybe("innodb_log_checksums").is_ok_and(|word| word.and_then(switch) == Some(false));
+    if !is_off {
+        return of_pages;
+    }
+    let fix =
+        v.fix("Write the redo log with checksums.", &[("innodb_log_checksums", "ON", Dynamic::ALWAYS)])?;
+    let of_log =
+        Found::because("The redo log has no checksums: a torn block is applied at recovery.").fix(fix);
+    match of_pages {
+        Ok(Some(of_pages)) => of_pages.and(of_log, Severity::Critical).answer(),
+        _ => of_log.answer(),
+    }
+}
+
+fn page_checksums(v: &View<'_>) -> Judged {
     let algorithm = v.text("innodb_checksum_algorithm")?;
     let full = mariadb((10, 4, 3));
     let (flavour, version) = v.server()?;
@@ -359,7 +376,14 @@ fn engines(v: &View<'_>) -> Judged {
         return FINE;
     }
     let names: Vec<_> = found.iter().map(|engine| format!("{} in {}", engine.tables, engine.name)).collect();
-    Found::because(format!("Tables that a crash can damage: {}.", names.join(", ")))
+    let myisam = found.iter().any(|engine| engine.name.eq_ignore_ascii_case("MyISAM"));
+    let (what, severity) = if myisam {
+        ("Tables that a crash can damage", Severity::Medium)
+    } else {
+        ("Tables without transactions, outside the buffer pool", Severity::Low)
+    };
+    Found::because(format!("{what}: {}.", names.join(", ")))
+        .severity(severity)
         .fix(Fix::by_hand("Convert each: ALTER TABLE name ENGINE = InnoDB. It copies the table, so try it on a replica first."))
         .answer()
 }
@@ -368,6 +392,10 @@ fn binlog_checksum(v: &View<'_>) -> Judged {
     v.needs_binlog()?;
     if !v.text("binlog_checksum")?.eq_ignore_ascii_case("none") {
         return FINE;
+    }
+    let group = v.maybe("group_replication_group_name").ok().flatten().is_some_and(|name| !name.is_empty());
+    if group && v.server()?.1 < Version::new(8, 0, 21) {
+        return does_not_apply("group replication needs it before 8.0.21");
     }
     Found::because("Events of the binary log have no checksum.")
         .fix(v.fix("Write events with CRC32.", &[("binlog_checksum", "CRC32", Dynamic::ALWAYS)])?)

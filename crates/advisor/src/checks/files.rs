@@ -1,5 +1,6 @@
 //! File systems, devices and the kernel, on the server's machine.
 
+use ebbtide_observe::metric::Servers;
 use ebbtide_observe::{Files, NotSeen, ServerDirectory, VolumeFiles};
 
 use super::sources::{EBS_NVME, EBS_TYPES, KERNEL_BLOCK, KERNEL_VM, MOUNT, MYSQL_INNODB, WHITEPAPER, says};
@@ -120,7 +121,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         code: "O08",
         title: "Temporary tables do not take the data's IOPS",
-        condition: "tmpdir on the file system of the data, and over 10 temporary tables a second on disk",
+        condition: "temporary tables beside the data, and over 10 of them a second on disk. MySQL from 8.0.16 on has them in innodb_temp_tablespaces_dir, other servers in tmpdir",
         reason: "under 10 a second they are small against any volume",
         servers: EVERY,
         severity: Severity::Low,
@@ -358,46 +359,68 @@ fn limits(v: &View<'_>) -> Judged {
     Found::because(why.join(" ")).fix(Fix::by_hand(format!("{}.", text.join("; ")))).answer()
 }
 
+/// From this release on MySQL has temporary tables on disk in tablespaces of InnoDB.
+const IN_TABLESPACES: Servers = Servers { since: Some((8, 0, 16)), ..Servers::MYSQL };
+
 fn temporary(v: &View<'_>) -> Judged {
+    let (flavour, version) = v.server()?;
+    let tables = if flavour.is_among(version, IN_TABLESPACES) { in_tablespaces(v)? } else { in_tmpdir(v)? };
+    let Some((tables, text)) = tables.filter(|(tables, _)| *tables > 10.0) else { return FINE };
+    Found::because(format!("{} temporary tables a second are written beside the data.", figure(tables)))
+        .fix(Fix::by_hand(format!(
+            "{text}, and restart. Find the statements: they sort or group without an index."
+        )))
+        .answer()
+}
+
+/// Temporary tables a second in tablespaces beside the data, and where to put them; None where they lie elsewhere.
+fn in_tablespaces(v: &View<'_>) -> Result<Option<(f64, &'static str)>, Gap> {
+    let (dir, data) = (v.text("innodb_temp_tablespaces_dir")?, v.text("datadir")?);
+    // A path of its own may be another mount.
+    if dir.starts_with('/') && !dir.starts_with(data) {
+        return Ok(None);
+    }
+    let text = "Set innodb_temp_tablespaces_dir to a volume of its own, or keep more in memory (temptable_max_ram, tmp_table_size)";
+    Ok(Some((v.growth("created_tmp_disk_tables")?, text)))
+}
+
+/// The same of servers that have them in `tmpdir`.
+fn in_tmpdir(v: &View<'_>) -> Result<Option<(f64, &'static str)>, Gap> {
     let (temporary, data) = (v.place(Files::Temporary)?, v.place(Files::Data)?);
     if data.mount_point.is_empty() {
         return Err(Gap::Undecided("Where the data are mounted is not known.".into()));
     }
     if temporary.mount_point != data.mount_point {
-        return FINE;
+        return Ok(None);
     }
-    let tables = v.growth("created_tmp_disk_tables")?;
-    if tables <= 10.0 {
-        return FINE;
-    }
-    Found::because(format!("{} temporary tables a second are written beside the data.", figure(tables)))
-        .fix(Fix::by_hand("Set tmpdir to a volume of its own or a bounded tmpfs, and restart. Find the statements: they sort or group without an index."))
-        .answer()
+    let text = "Set tmpdir to a volume of its own or a bounded tmpfs";
+    Ok(Some((v.growth("created_tmp_disk_tables")?, text)))
 }
 
 fn space(v: &View<'_>) -> Judged {
     v.fact("data_bytes", v.place(Files::Data)?.size_bytes, "size of the file system of the data, bytes")?;
-    for place in v.host()?.places.iter().filter(|place| KEPT.contains(&place.files)) {
-        let (Some(all), Some(free)) = (place.size_bytes.filter(|bytes| *bytes > 0), place.free_bytes) else {
-            continue;
-        };
-        let share = free as f64 / all as f64;
-        v.noted("free_share", share, "free share of the fullest file system");
-        if share < 0.15 {
-            let severity = if share < 0.05 { Severity::High } else { Severity::Medium };
-            return Found::because(format!(
-                "{} with the {} has {} free, {}.",
-                place.mount_point,
-                place.files.name(),
-                size(free as f64),
-                percent(share)
-            ))
-            .severity(severity)
-            .fix(Fix::by_hand("Grow the volume and the file system, or delete what is old (L03)."))
-            .answer();
-        }
+    let share = |place: &ServerDirectory| {
+        let all = place.size_bytes.filter(|bytes| *bytes > 0)?;
+        Some(place.free_bytes? as f64 / all as f64)
+    };
+    let kept = v.host()?.places.iter().filter(|place| KEPT.contains(&place.files));
+    let shares = kept.filter_map(|place| Some((place, share(place)?)));
+    let Some((place, share)) = shares.min_by(|one, other| one.1.total_cmp(&other.1)) else { return FINE };
+    v.noted("free_share", share, "free share of the fullest file system");
+    if share >= 0.15 {
+        return FINE;
     }
-    FINE
+    let severity = if share < 0.05 { Severity::High } else { Severity::Medium };
+    Found::because(format!(
+        "{} with the {} has {} free, {}.",
+        place.mount_point,
+        place.files.name(),
+        size(place.free_bytes.unwrap_or(0) as f64),
+        percent(share)
+    ))
+    .severity(severity)
+    .fix(Fix::by_hand("Grow the volume and the file system, or delete what is old (L03)."))
+    .answer()
 }
 
 fn chunk(v: &View<'_>) -> Judged {

@@ -2,8 +2,9 @@
 
 use ebbtide_observe::{Files, NotSeen, Version, VolumeFiles};
 
+use super::buffer_pool::useful;
 use super::durability::share;
-use super::redo::checkpoint;
+use super::redo::{checkpoint, waits_to_flush};
 use super::sources::{MARIADB_INNODB, MYSQL_INNODB, OWN_LAB, WHITEPAPER, says};
 use super::{EVERY, MYSQL, figure, mariadb, mysql, percent, size, whole};
 use crate::check::Check;
@@ -67,7 +68,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         code: "F03",
         title: "Flushing leaves the volume room for reads",
-        condition: "innodb_io_capacity_max over 75% of the volume's sustained IOPS; or innodb_io_capacity of 200 or less with a checkpoint age over 60%",
+        condition: "innodb_io_capacity_max over 75% of the volume's sustained IOPS; or innodb_io_capacity of 200 or less with a checkpoint age over 60% (on MariaDB from 10.5 on 97%, as of R02)",
         reason: "flushing at the limit makes reads and commits queue; too low a limit lets the checkpoint age run up",
         servers: EVERY,
         severity: Severity::Medium,
@@ -112,7 +113,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         code: "F06",
         title: "A page cleaner for each part of the buffer pool",
-        condition: "innodb_page_cleaners under innodb_buffer_pool_instances",
+        condition: "innodb_page_cleaners under innodb_buffer_pool_instances, of which those are counted that have 1 GiB (B05)",
         reason: "a cleaner that serves two parts leaves one without free pages",
         servers: MYSQL,
         severity: Severity::Low,
@@ -199,8 +200,8 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         code: "F12",
         title: "Commits share syncs of the redo log",
-        condition: "over 1.2 syncs of the redo log for each COMMIT while 8 or more threads run",
-        reason: "with group commit there is less than one; 1.2 leaves room for statements that commit by themselves",
+        condition: "over 1.2 syncs of the redo log for each COMMIT while 8 or more threads run; with under 5 COMMIT for 100 statements that write, these count as commits too",
+        reason: "with group commit there is less than one; 1.2 leaves room for the odd statement that commits by itself",
         servers: EVERY,
         severity: Severity::Medium,
         gain: "more commits at the same IOPS",
@@ -255,7 +256,7 @@ fn flush_sync(v: &View<'_>) -> Judged {
         return FINE;
     }
     Found::because(format!("{} pages a second are flushed because the redo log is full.", figure(pages)))
-        .fix(v.fix(BURSTS, &[("innodb_flush_sync", "OFF", Dynamic::ALWAYS)])?)
+        .fix(Fix::by_hand(BURSTS))
         .answer()
 }
 
@@ -272,7 +273,7 @@ fn uncounted_bursts(v: &View<'_>) -> Judged {
             size(age),
             size(most)
         ))
-        .fix(v.fix(BURSTS, &[("innodb_flush_sync", "OFF", Dynamic::ALWAYS)])?)
+        .fix(Fix::by_hand(BURSTS))
         .answer();
     }
     // The checkpoint was behind by no more than this at any moment: what it moved since the beginning is added.
@@ -287,8 +288,7 @@ fn uncounted_bursts(v: &View<'_>) -> Judged {
 }
 
 /// What to do about bursts that flush.
-const BURSTS: &str =
-    "Enlarge the redo log (R01); where that is not possible, keep bursts within innodb_io_capacity_max.";
+const BURSTS: &str = "Enlarge the redo log (R01). Where that is not possible, SET GLOBAL innodb_flush_sync = OFF keeps bursts within innodb_io_capacity_max, and writers wait instead.";
 
 fn cached_once(v: &View<'_>) -> Judged {
     let buffering = v.maybe("innodb_data_file_buffering")?;
@@ -319,11 +319,13 @@ fn on_ssd(v: &View<'_>) -> Result<bool, Gap> {
         return Ok(!volume.members[0].accounting.whole_units && !volume.spec.volume.kind.contains("hdd"));
     }
     let device = v.device(Files::Data)?;
-    v.noted(
-        "rotational",
-        f64::from(u8::from(device.rotational == Some(true))),
-        "1 where the kernel calls the device rotating",
-    );
+    if let Some(rotational) = device.rotational {
+        v.noted(
+            "rotational",
+            f64::from(u8::from(rotational)),
+            "1 where the kernel calls the device rotating",
+        );
+    }
     Ok(device.is_solid() || device.name.starts_with("vd") || device.name.starts_with("xvd"))
 }
 
@@ -355,24 +357,31 @@ fn neighbours(v: &View<'_>) -> Judged {
 fn io_capacity(v: &View<'_>) -> Judged {
     let (normal, most) = (v.number("innodb_io_capacity")?, v.number("innodb_io_capacity_max")?);
     let volume = v.volume(VolumeFiles::Data);
-    if let Some(iops) = volume.as_ref().ok().and_then(|volume| volume.members[0].iops) {
-        let members = volume.as_ref().map_or(1, |volume| volume.members.len());
-        let meaning = "operations a second that the volume carries for ever";
-        let iops = v.noted("volume_iops", iops.rate as f64 * members as f64, meaning);
+    let carried = volume
+        .as_ref()
+        .ok()
+        .and_then(|volume| Some(volume.members[0].iops?.rate as f64 * volume.members.len() as f64));
+    if let Some(iops) = carried {
+        v.noted("volume_iops", iops, "operations a second that the volume carries for ever");
         if most > 0.75 * iops {
-            return too_much(v, most, iops);
+            return too_much(v, normal, most, iops);
         }
     }
     if normal <= 200.0
-        && let Some(found) = too_little(v, normal)?
+        && let Some(found) = too_little(v, normal, most, carried)?
     {
         return found.answer();
     }
     volume.map(|_| None)
 }
 
-fn too_much(v: &View<'_>, most: f64, iops: f64) -> Judged {
-    let (to_most, to_normal) = ((iops * 0.6).floor().max(100.0), (iops * 0.3).floor().max(100.0));
+/// Shares of a volume's IOPS that are advised for `innodb_io_capacity` and for `innodb_io_capacity_max`.
+const ADVISED: (f64, f64) = (0.3, 0.6);
+
+fn too_much(v: &View<'_>, normal: f64, most: f64, iops: f64) -> Judged {
+    let to_most = (iops * ADVISED.1).floor().max(100.0);
+    // What is lower already stays: this is to leave room, not to write more.
+    let to_normal = (iops * ADVISED.0).floor().max(100.0).min(normal);
     let set = [
         ("innodb_io_capacity", &*format!("{to_normal:.0}"), Dynamic::ALWAYS),
         ("innodb_io_capacity_max", &*format!("{to_most:.0}"), Dynamic::ALWAYS),
@@ -386,16 +395,23 @@ fn too_much(v: &View<'_>, most: f64, iops: f64) -> Judged {
     Found::because(why).fix(v.fix("Leave room for reads and logs.", &set)?).answer()
 }
 
-fn too_little(v: &View<'_>, normal: f64) -> Result<Option<Found>, Gap> {
+fn too_little(v: &View<'_>, normal: f64, most: f64, iops: Option<f64>) -> Result<Option<Found>, Gap> {
     let Ok((age, limit)) = checkpoint(v) else { return Ok(None) };
-    if limit <= 0.0 || age <= 0.6 * limit {
+    if limit <= 0.0 || age <= if waits_to_flush(v) { 0.97 } else { 0.6 } * limit {
         return Ok(None);
     }
-    let set = [
-        ("innodb_io_capacity_max", "4000", Dynamic::ALWAYS),
-        ("innodb_io_capacity", "1000", Dynamic::ALWAYS),
-    ];
     let why = format!("innodb_io_capacity is {normal} while the checkpoint age is at {}.", share(age, limit));
+    // No more than the volume carries beside reads and logs.
+    let bound = |share: f64| iops.map_or(f64::INFINITY, |iops| (iops * share).floor());
+    let (to_normal, to_most) = (bound(ADVISED.0).min(1_000.0), bound(ADVISED.1).min(4_000.0).max(most));
+    if to_normal <= normal {
+        let text = "The volume carries no more: enlarge the redo log (R01), or raise its IOPS.";
+        return Ok(Some(Found::because(why).fix(Fix::by_hand(text))));
+    }
+    let set = [
+        ("innodb_io_capacity_max", &*format!("{to_most:.0}"), Dynamic::ALWAYS),
+        ("innodb_io_capacity", &*format!("{to_normal:.0}"), Dynamic::ALWAYS),
+    ];
     Ok(Some(Found::because(why).fix(v.fix("Let flushing write more.", &set)?)))
 }
 
@@ -435,6 +451,11 @@ fn adaptive(v: &View<'_>) -> Judged {
 
 fn cleaners(v: &View<'_>) -> Judged {
     let (cleaners, parts) = (v.number("innodb_page_cleaners")?, v.number("innodb_buffer_pool_instances")?);
+    // Where B05 advises fewer parts, a cleaner for each of those is enough.
+    let parts = match v.number("innodb_buffer_pool_size") {
+        Ok(pool) => useful(pool, parts),
+        Err(_) => parts,
+    };
     if cleaners >= parts {
         return FINE;
     }
@@ -504,6 +525,9 @@ fn fdatasync(v: &View<'_>) -> Judged {
 fn group_commit(v: &View<'_>) -> Judged {
     let (running, commits, syncs) =
         (v.metric("threads_running")?, v.metric("commits")?, v.metric("redo_syncs")?);
+    // So many statements for each COMMIT commit by themselves.
+    let writes = v.metric("write_statements").unwrap_or(0.0);
+    let commits = if commits < 0.05 * writes { commits + writes } else { commits };
     if running < 8.0 || commits < 1.0 || syncs <= 1.2 * commits {
         return FINE;
     }

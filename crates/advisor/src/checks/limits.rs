@@ -95,39 +95,51 @@ const MORE: f64 = 1.5;
 /// What the advice gives more of.
 const CARRIED: &str = "the I/O that the volume carries";
 
-/// Half as much again of the limit that is reached, with its price where the catalogue has one.
+/// Half as much again of the limit that is reached, with its price where the catalogue has one; less where AWS has less.
 fn raise(v: &View<'_>, files: VolumeFiles, iops: bool) -> Fix {
     let what = if iops { "IOPS" } else { "throughput" };
-    let general = format!("Raise the volume's {what}, or let the server do less I/O (B02, R01, F02 first).");
-    match v.volume(files).ok().and_then(|volume| raised(v, &volume, iops)) {
-        Some(other) => Fix::by_hand(format!(
-            "Let the server do less I/O (B02, R01, F02 first), or modify the volume to {other}."
-        ))
-        .of_volume(files, &other.spec),
-        None => Fix::by_hand(general),
+    let Ok(volume) = v.volume(files) else {
+        return Fix::by_hand(format!(
+            "Raise the volume's {what}, or let the server do less I/O (B02, R01, F02 first)."
+        ));
+    };
+    if let Some(other) = MORE_BY.iter().find_map(|share| raised(v, &volume, iops, *share)) {
+        let text =
+            format!("Let the server do less I/O (B02, R01, F02 first), or modify the volume to {other}.");
+        return Fix::by_hand(text).of_volume(files, &other.spec);
     }
+    Fix::by_hand(format!(
+        "Let the server do less I/O (B02, R01, F02 first). There is no more {what} for this type and size: enlarge the volume, \
+         stripe several (RAID 0), or take a type with a higher limit (io2)."
+    ))
 }
 
-/// The volume with half as much again of one limit, and what it costs; None where that cannot be bought of its type.
-fn raised(v: &View<'_>, volume: &Resolved, iops: bool) -> Option<Replacement> {
+/// Shares of what is there that are tried, the largest first.
+const MORE_BY: [(u64, u64); 3] = [(3, 2), (5, 4), (9, 8)];
+
+/// The volume with a larger limit, and what it costs; None where that cannot be bought of its type.
+fn raised(v: &View<'_>, volume: &Resolved, iops: bool, share: (u64, u64)) -> Option<Replacement> {
     let own = &volume.spec.volume;
-    let more = |now: u64| now.saturating_mul(3) / 2;
-    let (wanted_iops, wanted_mib_s) = if iops {
-        (own.iops.map(more), own.throughput_mib_s)
-    } else {
-        (own.iops, own.throughput_mib_s.map(more))
-    };
+    let more = |now: u64| now.saturating_mul(share.0) / share.1;
+    if !is_kind(volume, "gp2") {
+        let (wanted_iops, wanted_mib_s) = match own.throughput_mib_s {
+            // gp3 has a MiB/s for each four IOPS: more of the one may need more of the other.
+            Some(mib_s) if !iops => (own.iops.map(|iops| iops.max(more(mib_s) * 4)), Some(more(mib_s))),
+            // The throughput of other types follows from their IOPS.
+            mib_s => (own.iops.map(more), mib_s),
+        };
+        let bought = (wanted_iops, wanted_mib_s) != (own.iops, own.throughput_mib_s);
+        return bought.then(|| instead(v, volume, &own.kind, wanted_iops, wanted_mib_s).ok())?;
+    }
     // A type whose performance follows from its size has neither for sale.
-    let of_gp2 = is_kind(volume, "gp2");
     let ceiling = volume.members[0].iops.map_or(3_000, |rate| rate.ceiling);
     let mib_s = volume.members[0].throughput.map_or(125, |rate| rate.ceiling >> 20).clamp(125, 1_000);
-    let (kind, iops, mib_s) = match of_gp2 {
-        true if iops => ("gp3", Some(more(ceiling).max(mib_s * 4)), Some(mib_s)),
-        true => ("gp3", Some(ceiling.max(more(mib_s) * 4)), Some(more(mib_s))),
-        false => (own.kind.as_str(), wanted_iops, wanted_mib_s),
+    let (iops, mib_s) = if iops {
+        (more(ceiling).max(mib_s * 4), mib_s)
+    } else {
+        (ceiling.max(more(mib_s) * 4), more(mib_s))
     };
-    let bought = if of_gp2 { true } else { (iops, mib_s) != (own.iops, own.throughput_mib_s) };
-    if bought { instead(v, volume, kind, iops, mib_s).ok() } else { None }
+    instead(v, volume, "gp3", Some(iops), Some(mib_s)).ok()
 }
 
 pub(super) fn instance(v: &View<'_>) -> Judged {
@@ -197,14 +209,22 @@ pub(super) fn instance(v: &View<'_>) -> Judged {
         .answer()
 }
 
-/// The cheapest instance type that carries rates for ever and is no smaller, with what it costs; a sentence without a
-/// price where none is known.
+/// Whether an instance type has Arm processors (Graviton), by the letters after its generation, as in `r6g` and `im4gn`: a
+/// server's programs and system do not run on the other kind.
+fn is_arm(name: &str) -> bool {
+    let family = name.split('.').next().unwrap_or_default();
+    family.trim_start_matches(|c: char| !c.is_ascii_digit()).contains('g')
+}
+
+/// The cheapest instance type that carries rates for ever, is no smaller and has the same kind of processor, with what it
+/// costs; a sentence without a price where none is known.
 fn carrying(v: &View<'_>, now: &InstanceType, iops: f64, bytes: f64) -> String {
     let carries = |info: &&InstanceType| {
         info.baseline_iops as f64 >= iops
             && info.baseline_mbps as f64 * 125_000.0 >= bytes
             && info.vcpus >= now.vcpus
             && info.memory_gib >= now.memory_gib
+            && is_arm(&info.name) == is_arm(&now.name)
     };
     let cheapest = v.catalog().prices(None).ok().and_then(|prices| {
         let priced = |info: &InstanceType| Some((prices.instance(&info.name)?.month(), info.name.clone()));

@@ -1,5 +1,7 @@
 //! A replica: what it syncs, and whether its storage has enough to do at a time.
 
+use ebbtide_observe::Version;
+
 use super::sources::{MARIADB_BINLOG, MYSQL_REPLICA, WHITEPAPER, says};
 use super::{EVERY, MARIADB, time};
 use crate::check::Check;
@@ -29,7 +31,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         code: "L07",
         title: "A replica without replicas writes no second binary log",
-        condition: "a replica with log_slave_updates ON and the binary log on, to which no replica is connected",
+        condition: "a replica with log_slave_updates ON and the binary log on, to which no replica is connected; not on a node of a Galera cluster, which needs it to pass events on",
         reason: "each change is then written once more, and synced with each commit",
         servers: MARIADB,
         severity: Severity::Low,
@@ -45,7 +47,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         code: "L09",
         title: "A replica applies in parallel",
-        condition: "a replica that is over 30 s behind with at most one worker",
+        condition: "a replica that is over 30 s behind, beyond the delay that it is set to, with at most one worker",
         reason: "one worker has one operation in flight, and an EBS volume needs several to reach its IOPS. 30 s is more than a burst",
         servers: EVERY,
         severity: Severity::Medium,
@@ -113,7 +115,13 @@ fn parallel(v: &View<'_>) -> Judged {
             "The replica does not say how far it is behind: it is not running (L12).".into(),
         ));
     };
-    v.noted("seconds_behind", behind, "seconds that the replica is behind its source");
+    let delay = replica.get("sql_delay").and_then(|delay| delay.parse().ok()).unwrap_or(0.0);
+    let behind = (behind - delay).max(0.0);
+    v.noted(
+        "seconds_behind",
+        behind,
+        "seconds that the replica is behind its source, without the delay that it is set to",
+    );
     let name = if v.is_mariadb()? {
         "slave_parallel_threads"
     } else if v.maybe("replica_parallel_workers")?.is_some() {
@@ -126,12 +134,23 @@ fn parallel(v: &View<'_>) -> Judged {
         return FINE;
     }
     let mut set = vec![(name, "4", Dynamic::ALWAYS)];
+    // Of one schema MySQL 5.7 applies nothing in parallel unless it is told to, and keeps the order only then.
+    for kind in ["replica_parallel_type", "slave_parallel_type"] {
+        if set.len() == 1
+            && v.maybe(kind).ok().flatten().is_some_and(|word| word.eq_ignore_ascii_case("database"))
+        {
+            set.insert(0, (kind, "LOGICAL_CLOCK", Dynamic::ALWAYS));
+        }
+    }
     let order = if name.starts_with("replica") {
         "replica_preserve_commit_order"
     } else {
         "slave_preserve_commit_order"
     };
-    if v.maybe(order)?.is_some_and(|word| !crate::view::is_on(word)) {
+    // Before 8.0.19 the order needs a binary log of what is applied.
+    let logs = v.server()?.1 >= Version::new(8, 0, 19)
+        || (v.on("log_bin")? && v.maybe("log_slave_updates")?.is_some_and(crate::view::is_on));
+    if logs && v.maybe(order)?.is_some_and(|word| !crate::view::is_on(word)) {
         set.push((order, "ON", Dynamic::ALWAYS));
     }
     Found::because(format!("The replica is {} behind and applies with {workers} workers.", time(behind)))
@@ -161,7 +180,7 @@ fn runs(v: &View<'_>) -> Judged {
         number.map(|number| format!(" The number of the last error is {number}.")).unwrap_or_default();
     Found::because(format!("Replication is not running: receiving {io}, applying {sql}.{error}"))
         .fix(crate::fix::Fix::by_hand(
-            "Read the error (SHOW REPLICA STATUS), mend its cause, and start replication.",
+            "Read the error (SHOW REPLICA STATUS), mend its cause, and start replication. A server that was promoted forgets its old source with RESET REPLICA ALL.",
         ))
         .answer()
 }
@@ -169,6 +188,9 @@ fn runs(v: &View<'_>) -> Judged {
 fn second_log(v: &View<'_>) -> Judged {
     v.replica()?;
     v.needs_binlog()?;
+    if v.is_galera() {
+        return does_not_apply("a node of a Galera cluster passes on what it logs");
+    }
     if !v.on("log_slave_updates")? || v.last("slaves_connected")? != "0" {
         return FINE;
     }

@@ -80,7 +80,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         code: "E05",
         title: "The volume's latency is that of its type",
-        condition: "an operation takes over 5 ms on the device, at under 70% of the volume's IOPS and throughput, and 50 operations a second or more, in an interval of 5 s or more",
+        condition: "an operation takes over 5 ms on the device of a volume of SSD, at under 70% of the volume's IOPS and throughput, and 50 operations a second or more, in an interval of 5 s or more",
         reason: "below its limits gp3 answers in about 1 ms: more IOPS do not make such a volume faster, another type does",
         servers: EVERY,
         severity: Severity::Medium,
@@ -122,7 +122,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         code: "E10",
         title: "The data outlive the instance",
-        condition: "the data directory is on an instance store",
+        condition: "the data directory is on an instance store (low on a replica and on a node of a Galera cluster)",
         reason: "it is empty after a stop, and after a failure of the machine below",
         servers: EVERY,
         severity: Severity::High,
@@ -182,6 +182,9 @@ fn are_on(files: VolumeFiles) -> String {
 
 fn latency(v: &View<'_>, files: VolumeFiles) -> Judged {
     let volume = v.volume(files)?;
+    if volume.members[0].accounting.whole_units {
+        return does_not_apply("the volume is one of disks, which take that long");
+    }
     let Some(io) = v.device_of(files)?.io else { return Err(no_device_io()) };
     let load = load(v, &volume, files)?;
     if v.observation().span.is_some_and(|span| span.seconds < 5.0) {
@@ -273,7 +276,11 @@ fn unusable_iops(v: &View<'_>, files: VolumeFiles) -> Judged {
         lower(files),
         figure(usable)
     ))
-    .fix(Fix::by_hand("Raise the throughput, or buy fewer IOPS: size a volume by both."))
+    .fix(Fix::by_hand(if volume.spec.volume.throughput_mib_s.is_some() {
+        "Raise the throughput, or buy fewer IOPS: size a volume by both."
+    } else {
+        "Buy fewer IOPS: the throughput of this type is not for sale."
+    }))
     .answer()
 }
 
@@ -416,15 +423,16 @@ fn io1(v: &View<'_>, files: VolumeFiles) -> Judged {
 fn instance_store(v: &View<'_>) -> Judged {
     if let Ok(volume) = v.volume(VolumeFiles::Data) {
         if volume.spec.volume.kind.starts_with("instance-store") {
-            return on_store();
+            return on_store(v);
         }
         return FINE;
     }
-    if v.device_of(VolumeFiles::Data)?.is_instance_store() { on_store() } else { FINE }
+    if v.device_of(VolumeFiles::Data)?.is_instance_store() { on_store(v) } else { FINE }
 }
 
-fn on_store() -> Judged {
+fn on_store(v: &View<'_>) -> Judged {
     Found::because("The data are on an instance store: a stop of the instance deletes them.")
+        .severity(if v.is_copy() { Severity::Low } else { Severity::High })
         .fix(Fix::by_hand(
             "Keep it only on replicas that can be made again. Else move the data to an EBS volume.",
         ))

@@ -9,6 +9,7 @@ use crate::finding::{Assessment, Confidence, Severity};
 use pairs::{dirty, load, pairs, redo, slow, with_file};
 use support::{Seen, device, mariadb, mysql, server};
 
+mod made;
 mod pairs;
 mod support;
 

@@ -92,6 +92,11 @@ fn carried(days: f64, ios: f64, spec: &str) -> Seen {
     seen
 }
 
+/// A server whose temporary tables lie in tablespaces of InnoDB.
+fn in_tablespaces(dir: &str) -> Seen {
+    mysql().var("datadir", "/data/").var("innodb_temp_tablespaces_dir", dir)
+}
+
 fn probed(p50_us: f64, p99_us: f64) -> Seen {
     let mut seen = mysql();
     seen.rest.sync_probe = Some(SyncProbe { directory: "/d".into(), writes: 1_000, p50_us, p99_us });
@@ -120,6 +125,9 @@ const DURABILITY: &[Pair] = &[
     ("D05", "OFF", "ON", |x| mysql().last("innodb_redo_log_enabled", x)),
     ("D06", "none", "crc32", |x| mysql().var("innodb_checksum_algorithm", x)),
     ("D06", "crc32", "full_crc32", |x| mariadb().var("innodb_checksum_algorithm", x)),
+    ("D06", "OFF", "ON", |x| {
+        mysql().var("innodb_checksum_algorithm", "crc32").var("innodb_log_checksums", x)
+    }),
     ("D07", "1", "0", |x| mysql().var("innodb_force_recovery", x)),
     ("D08", "nosync", "fsync", |x| mysql().var("innodb_flush_method", x)),
     ("D09", "barrier=0", "barrier=1", |x| mysql().place(|place| place.options.push(x.into()), device("sda"))),
@@ -203,10 +211,17 @@ const REDO: &[Pair] = &[
             .var("innodb_log_files_in_group", "2")
             .rate("redo_bytes", 10_000.0)
     }),
+    ("R01", "68719476735", "68719476736", |x| redo(x).rate("redo_bytes", 1e9)),
     ("R02", "751", "750", |x| redo("100").rate("checkpoint_age", n(x)).rate("checkpoint_age_max", 1_000.0)),
     ("R02", "751", "750", |x| {
         let last = redo("100").rate("checkpoint_age", 400.0).rate("checkpoint_age_max", 1_000.0);
         last.highest_checkpoint_age(n(x))
+    }),
+    ("R02", "971", "970", |x| {
+        mariadb()
+            .var("innodb_log_file_size", "100")
+            .rate("checkpoint_age", n(x))
+            .rate("checkpoint_age_max", 1_000.0)
     }),
     ("R02", "6226", "6225", |x| {
         mysql()
@@ -243,6 +258,12 @@ const REDO: &[Pair] = &[
         places.iter_mut().find(|place| place.files == Files::Redo).unwrap().device = Some(device(x));
         seen
     }),
+    ("R07", "4", "5", |x| {
+        mysql()
+            .var("log_bin", "OFF")
+            .var("innodb_log_writer_threads", "ON")
+            .host(|host| host.processors = Some(whole(x)))
+    }),
     ("R09", "GLOBAL", "COMPILED", |x| {
         mysql().set("innodb_redo_log_capacity", "GLOBAL").set("innodb_log_file_size", x)
     }),
@@ -262,6 +283,7 @@ const POOL: &[Pair] = &[
     ("B04", "3221225473", "3221225472", |x| {
         mysql().var("innodb_buffer_pool_size", x).tables("InnoDB", 1, 2 * GIB)
     }),
+    ("B04", "1073741825", "1073741824", |x| mysql().var("innodb_buffer_pool_size", x).tables("InnoDB", 1, 1)),
     ("B05", "8589934591", "8589934592", |x| {
         mysql().var("innodb_buffer_pool_size", x).var("innodb_buffer_pool_instances", "8")
     }),
@@ -276,6 +298,12 @@ const POOL: &[Pair] = &[
             .var("innodb_random_read_ahead", "OFF")
             .grew("innodb_buffer_pool_read_ahead", 100.0)
             .grew("innodb_buffer_pool_read_ahead_evicted", n(x))
+    }),
+    ("B07", "10", "9.9", |x| {
+        mysql()
+            .var("innodb_random_read_ahead", "ON")
+            .grew("innodb_buffer_pool_read_ahead", n(x))
+            .grew("innodb_buffer_pool_read_ahead_evicted", 5.0)
     }),
     ("B08", "11", "10", |x| {
         mysql().host(|host| {
@@ -309,6 +337,10 @@ const FLUSHING: &[Pair] = &[
         flushing().var("innodb_redo_log_capacity", "10000").rate("checkpoint_age", n(x))
     }),
     ("F03", "601", "600", |x| flushing().rate("checkpoint_age", n(x)).rate("checkpoint_age_max", 1_000.0)),
+    ("F03", "971", "970", |x| {
+        let seen = flushing().var("version", "10.11.19-MariaDB");
+        seen.rate("checkpoint_age", n(x)).rate("checkpoint_age_max", 1_000.0)
+    }),
     ("F04", "49", "50", |x| {
         mysql().var("innodb_max_dirty_pages_pct", x).var("innodb_max_dirty_pages_pct_lwm", "10")
     }),
@@ -343,12 +375,30 @@ const FLUSHING: &[Pair] = &[
     ("F12", "8", "7", |x| {
         mysql().rate("threads_running", n(x)).rate("commits", 100.0).rate("redo_syncs", 200.0)
     }),
+    ("F12", "1", "0.9", |x| {
+        mysql().rate("threads_running", 8.0).rate("commits", n(x)).rate("redo_syncs", 200.0)
+    }),
+    ("F12", "100", "100.1", |x| {
+        // 5 COMMIT: with more statements for each, these commit by themselves.
+        let seen = mysql().rate("threads_running", 8.0).rate("commits", 5.0).rate("redo_syncs", 7.0);
+        seen.rate("write_statements", n(x))
+    }),
     ("F13", "100001", "100000", |x| mysql().rate("history_length", n(x))),
     ("F14", "1", "2", |x| {
         mysql().var("innodb_purge_threads", x).rate("history_length", 1e6).rate("write_statements", 100.0)
     }),
     ("F14", "100001", "100000", |x| {
         mysql().var("innodb_purge_threads", "1").rate("history_length", n(x)).rate("write_statements", 100.0)
+    }),
+    ("F14", "1", "0.9", |x| {
+        mysql().var("innodb_purge_threads", "1").rate("history_length", 1e6).rate("write_statements", n(x))
+    }),
+    ("F06", "3", "4", |x| {
+        // Of 8 instances 4 have 1 GiB.
+        mysql()
+            .var("innodb_page_cleaners", x)
+            .var("innodb_buffer_pool_instances", "8")
+            .var("innodb_buffer_pool_size", "4294967296")
     }),
     ("W01", "16000", "4100", |x| {
         if x == "16000" {
@@ -360,6 +410,7 @@ const FLUSHING: &[Pair] = &[
     ("W02", "26", "25", |x| mysql().rate("doublewrite_wait", n(x)).rate("data_wait", 100.0 - n(x))),
     ("W04", "ON", "OFF", |x| doublewrite(x).var("datadir", "/rdsdbdata/db/")),
     ("W02", "0.05", "0.049", |x| mysql().rate("doublewrite_wait", n(x)).rate("data_wait", 0.0)),
+    ("W03", "DETECT_AND_RECOVER", "DETECT_ONLY", |x| doublewrite(x).var("innodb_doublewrite_pages", "4")),
     ("W03", "15", "16", |x| doublewrite("ON").var("innodb_doublewrite_pages", x)),
 ];
 
@@ -372,6 +423,14 @@ const BINLOG: &[Pair] = &[
         log.rate("redo_bytes", 3e6)
     }),
     ("L02", "FULL", "MINIMAL", |x| binlog("9000000").var("binlog_row_image", x)),
+    ("L02", "1048577", "1048576", |x| binlog(x).rate("data_bytes", 0.0)),
+    ("L08", "1048577", "1048576", |x| binlog(x).rate("data_bytes", 0.0)),
+    ("L03", "0", "1", |x| {
+        mariadb()
+            .var("slave_connections_needed_for_purge", "1")
+            .var("binlog_expire_logs_seconds", "60")
+            .last("slaves_connected", x)
+    }),
     ("L03", "0", "604800", |x| mysql().var("binlog_expire_logs_seconds", x)),
     ("L03", "0", "7", |x| mariadb().var("expire_logs_days", x).var("binlog_expire_logs_seconds", "0")),
     ("L03", "101", "100", |x| {
@@ -386,6 +445,15 @@ const BINLOG: &[Pair] = &[
             .rate("threads_running", 8.0)
             .grew("binlog_commits", n(x))
             .grew("binlog_group_commits", 100.0)
+    }),
+    ("L04", "8", "7", |x| {
+        mariadb()
+            .rate("threads_running", n(x))
+            .grew("binlog_commits", 10.0)
+            .grew("binlog_group_commits", 10.0)
+    }),
+    ("L04", "10", "9.9", |x| {
+        mariadb().rate("threads_running", 8.0).grew("binlog_commits", n(x)).grew("binlog_group_commits", n(x))
     }),
     ("L06", "1.1", "1", |x| {
         mysql()
@@ -404,6 +472,11 @@ const BINLOG: &[Pair] = &[
     ("L05", "1", "0", |x| mysql().var("sync_source_info", x).var("sync_master_info", x).replica(&[])),
     ("L09", "31", "30", |x| {
         mysql().var("replica_parallel_workers", "1").replica(&[("seconds_behind_source", x)])
+    }),
+    ("L09", "631", "630", |x| {
+        mysql()
+            .var("replica_parallel_workers", "1")
+            .replica(&[("seconds_behind_source", x), ("sql_delay", "600")])
     }),
     ("L09", "1", "2", |x| {
         mariadb().var("slave_parallel_threads", x).replica(&[("seconds_behind_master", "31")])
@@ -500,7 +573,9 @@ const FILES: &[Pair] = &[
         mysql().host(|host| (host.aio_used, host.aio_max) = (Some(whole(x)), Some(1_000)))
     }),
     ("O07", "1023", "1024", |x| mysql().host(|host| host.server_open_files = Some(whole(x)))),
-    ("O08", "11", "10", |x| mysql().grew("created_tmp_disk_tables", n(x)).device(device("sda"))),
+    ("O08", "11", "10", |x| mariadb().grew("created_tmp_disk_tables", n(x)).device(device("sda"))),
+    ("O08", "11", "10", |x| in_tablespaces("./#innodb_temp/").grew("created_tmp_disk_tables", n(x))),
+    ("O08", "/data/tmp/", "/other/", |x| in_tablespaces(x).grew("created_tmp_disk_tables", 11.0)),
     ("O09", "149", "150", |x| {
         mysql().place(
             |place| (place.size_bytes, place.free_bytes) = (Some(1_000), Some(whole(x))),
@@ -519,6 +594,7 @@ const OTHERS: &[Pair] = &[
         mysql().var("innodb_dedicated_server", "ON").set("innodb_buffer_pool_size", x)
     }),
     ("C05", "ON", "OFF", |x| mariadb().var("query_cache_type", x).var("query_cache_size", "1048576")),
+    ("C05", "1", "0", |x| mariadb().var("query_cache_type", "DEMAND").var("query_cache_size", x)),
     ("C06", "ON", "OFF", |x| mysql().var("innodb_stats_on_metadata", x)),
     ("C07", "OFF", "ON", |x| mysql().var("innodb_file_per_table", x)),
     ("C08", "79", "80", |x| mysql().var("innodb_fill_factor", x)),
@@ -528,6 +604,12 @@ const OTHERS: &[Pair] = &[
             .var("innodb_adaptive_hash_index", "ON")
             .grew("innodb_adaptive_hash_hash_searches", hits)
             .grew("innodb_adaptive_hash_non_hash_searches", 1_000.0 - hits)
+    }),
+    ("C09", "1000", "999", |x| {
+        mariadb()
+            .var("innodb_adaptive_hash_index", "ON")
+            .grew("innodb_adaptive_hash_hash_searches", 0.0)
+            .grew("innodb_adaptive_hash_non_hash_searches", n(x))
     }),
     ("C10", "all", "none", |x| mysql().var("innodb_change_buffering", x).on("gp3:size=500GiB")),
     ("C11", "1", "0", |x| mysql().var("innodb_thread_concurrency", x)),
