@@ -60,7 +60,7 @@ pub(super) const CHECKS: &[Check] = &[
 ];
 
 /// Options that MariaDB takes and ignores, each from some release on.
-const REMOVED: [&str; 27] = [
+const REMOVED: [&str; 37] = [
     "innodb_adaptive_max_sleep_delay",
     "innodb_background_scrub_data_check_interval",
     "innodb_background_scrub_data_compressed",
@@ -71,7 +71,14 @@ const REMOVED: [&str; 27] = [
     "innodb_commit_concurrency",
     "innodb_concurrency_tickets",
     "innodb_defragment",
+    "innodb_defragment_fill_factor",
+    "innodb_defragment_fill_factor_n_recs",
+    "innodb_defragment_frequency",
+    "innodb_defragment_n_pages",
+    "innodb_defragment_stats_accuracy",
     "innodb_file_format",
+    "innodb_force_load_corrupted",
+    "innodb_idle_flush_pct",
     "innodb_large_prefix",
     "innodb_lock_schedule_algorithm",
     "innodb_locks_unsafe_for_binlog",
@@ -79,8 +86,11 @@ const REMOVED: [&str; 27] = [
     "innodb_log_compressed_pages",
     "innodb_log_files_in_group",
     "innodb_log_optimize_ddl",
+    "innodb_lru_flush_size",
     "innodb_page_cleaners",
+    "innodb_purge_rseg_truncate_frequency",
     "innodb_replication_delay",
+    "innodb_rollback_segments",
     "innodb_scrub_log",
     "innodb_scrub_log_speed",
     "innodb_stats_sample_pages",

@@ -459,12 +459,14 @@ fn cleaners(v: &View<'_>) -> Judged {
     if cleaners >= parts {
         return FINE;
     }
-    Found::because(format!("{cleaners} page cleaners serve {parts} parts of the pool."))
-        .fix(v.fix(
-            "Take a cleaner for each part.",
-            &[("innodb_page_cleaners", &format!("{parts:.0}"), Dynamic::NEVER)],
-        )?)
-        .answer()
+    Found::because(format!(
+        "{parts} parts of the pool share the page cleaners, of which there are {cleaners}."
+    ))
+    .fix(v.fix(
+        "Take a cleaner for each part.",
+        &[("innodb_page_cleaners", &format!("{parts:.0}"), Dynamic::NEVER)],
+    )?)
+    .answer()
 }
 
 fn scan_depth(v: &View<'_>) -> Judged {

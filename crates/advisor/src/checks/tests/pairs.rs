@@ -614,6 +614,7 @@ const OTHERS: &[Pair] = &[
     ("C10", "all", "none", |x| mysql().var("innodb_change_buffering", x).on("gp3:size=500GiB")),
     ("C11", "1", "0", |x| mysql().var("innodb_thread_concurrency", x)),
     ("C01", "innodb_page_cleaners", "innodb_io_capacity", |x| with_file(mariadb(), &[(x, "4")])),
+    ("C01", "innodb_idle_flush_pct", "innodb_lru_scan_depth", |x| with_file(mariadb(), &[(x, "4")])),
     ("C02", "1000", "200", |x| {
         with_file(mysql().var("innodb_io_capacity", "200"), &[("innodb_io_capacity", x)])
     }),
