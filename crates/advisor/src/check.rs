@@ -4,7 +4,7 @@ use ebbtide_catalog::Catalog;
 use ebbtide_observe::Observation;
 use ebbtide_observe::metric::Servers;
 
-use crate::checks::is_of_aurora;
+use crate::aurora::is_of_aurora;
 use crate::finding::{Assessment, Confidence, Finding, Gap, Judged, Severity, Source};
 use crate::view::{View, does_not_apply};
 

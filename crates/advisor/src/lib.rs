@@ -6,6 +6,7 @@
 //! nothing.
 #![forbid(unsafe_code)]
 
+mod aurora;
 mod cautions;
 mod check;
 mod checks;
@@ -15,9 +16,10 @@ pub mod optimized_writes;
 pub mod sizing;
 mod view;
 
+pub use aurora::is_of_aurora;
 pub use cautions::{Caution, cautions};
 pub use check::Check;
-pub use checks::{AREAS, Area, check, checks, is_of_aurora};
+pub use checks::{AREAS, Area, check, checks};
 pub use finding::{
     Assessment, Benefit, Confidence, Evidence, Finding, Found, Gap, Judged, MeasuredGain, Seen, Severity,
     Source,

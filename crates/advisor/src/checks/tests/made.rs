@@ -163,7 +163,7 @@ fn rds_is_set_by_its_parameter_group_and_aurora_has_no_pages_to_tune() {
     let aurora = |seen: Seen, code: &str| seen.var("aurora_version", "3.04.0").asks(code).verdict;
     assert_eq!(aurora(redo("1000"), "R01"), Assessment::DoesNotApply);
     assert_eq!(aurora(mysql().var("innodb_flush_log_at_trx_commit", "2"), "D01"), Assessment::Found);
-    for code in crate::checks::NOT_ON_AURORA {
+    for code in crate::aurora::NOT_ON_AURORA {
         assert!(crate::check(code).is_some(), "{code}");
     }
 }
