@@ -42,16 +42,21 @@ export EBBTIDE_HOME=$WORK/home
 KEEP=${KEEP:-$WORK/kept}
 mkdir -p "$KEEP"
 SERVER_PID=
-volume() { "$EBBTIDE" volume "$@" >>"$WORK/log" 2>&1 || { cat "$WORK/log" >&2; exit 3; }; }
+volume() { "$EBBTIDE" volume "$@" >>"$WORK/log" 2>&1 || exit 3; }
 stop() {
     [ -z "$SERVER_PID" ] || { kill "$SERVER_PID" 2>/dev/null || true; wait "$SERVER_PID" 2>/dev/null || true; }
     SERVER_PID=
     if [ -e "$WORK/attached" ]; then "$EBBTIDE" volume detach data >>"$WORK/log" 2>&1 || true; rm "$WORK/attached"; fi
 }
+# shellcheck disable=SC2317 # called by a trap
 finish() {
+    local code=$?
+    [ "$code" -le 1 ] || tail -n 20 "$WORK/log" >&2
     stop
-    kill "$SERVE_PID" 2>/dev/null && wait "$SERVE_PID" || true
+    kill "$SERVE_PID" 2>/dev/null || true
+    wait "$SERVE_PID" || true
     rm -rf "$WORK"
+    exit "$code"
 }
 "$EBBTIDE" serve >"$WORK/log" 2>&1 &
 SERVE_PID=$!
@@ -79,13 +84,13 @@ start() {
     SERVER_PID=$!
     for _ in $(seq 300); do
         if sql 'CREATE DATABASE sbtest' 2>/dev/null; then break; fi
-        kill -0 "$SERVER_PID" 2>/dev/null || { cat "$WORK/log" >&2; exit 3; }
+        kill -0 "$SERVER_PID" 2>/dev/null || exit 3
         sleep 0.1
     done
     # Tables are loaded at any speed.
     volume modify data gp3:iops=16000,throughput=1000
     "$EBBTIDE" load prepare tpcc --mysql-socket="$WORK/run/s" --mysql-user=root --warehouses="$WAREHOUSES" --threads=2 \
-        >>"$WORK/log" 2>&1
+        >>"$WORK/log" 2>&1 || exit 3
     volume modify data gp3:iops=3000,throughput=125
 }
 
@@ -114,7 +119,8 @@ one() {
     "$EBBTIDE" doctor capture --mysql-socket="$WORK/run/s" --mysql-user=root --interval=15s \
         --volume=data=gp3:size=100GiB -o "$KEEP/$case.capture" >>"$WORK/log" 2>&1
     wait "$load"
-    "$EBBTIDE" doctor --from "$KEEP/$case.capture" --json >"$KEEP/$case.json" || true
+    # Exit code 1 says that there are findings.
+    "$EBBTIDE" doctor --from "$KEEP/$case.capture" --json >"$KEEP/$case.json" || [ $? = 1 ]
     local fix
     fix=$(jq -c --arg code "$code" '.findings[] | select(.code == $code and .verdict == "found") | .fix' "$KEEP/$case.json")
     [ -n "$fix" ] || { echo "$case: $code is not found" >&2; jq -c '[.findings[].code]' "$KEEP/$case.json" >&2; exit 3; }
@@ -155,7 +161,7 @@ prove() {
     local case=$1 code=$2 real=$3 measured
     rm -rf "$KEEP/$case.proof"
     "$EBBTIDE" doctor --from "$KEEP/$case.capture" --prove "$code" "${quick[@]}" --out "$KEEP/$case.proof" --json \
-        >"$KEEP/$case.proof.json" 2>>"$WORK/log" || { tail -5 "$WORK/log" >&2; exit 3; }
+        >"$KEEP/$case.proof.json" 2>>"$WORK/log" || [ $? = 1 ] || exit 3
     [ ${#quick[@]} = 0 ] || return 0
     measured=$(jq -c --arg code "$code" '.findings[] | select(.code == $code) | .measured' "$KEEP/$case.proof.json")
     local low middle high

@@ -36,7 +36,7 @@ const SWITCHES: &[&str] = &[
     "relay_log_recovery",
 ];
 
-/// Groups that every server reads, in lower case.
+/// Groups that servers read, in lower case.
 const GROUPS: [&str; 6] = ["mysqld", "server", "mariadb", "mariadbd", "client-server", "galera"];
 
 /// Whether a server of a version reads a group; None where that depends on the version and it is not known.
