@@ -134,11 +134,20 @@ pub(crate) fn report(error: &anyhow::Error, json: bool) -> ExitCode {
     if json {
         print_json(&report);
     }
+    note_report(&report).into()
+}
+
+/// Prints an error on standard error alone, after an answer that it does not take back, and names the exit code.
+pub(crate) fn note_error(error: &anyhow::Error) -> Exit {
+    note_report(&Report::of(error))
+}
+
+fn note_report(report: &Report) -> Exit {
     text::note(&format!("error: {report}"));
     if let Some(hint) = &report.hint {
         text::note(&format!("hint: {hint}"));
     }
-    report.exit.into()
+    report.exit
 }
 
 fn print_json(report: &Report) {

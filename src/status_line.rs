@@ -19,7 +19,9 @@ impl StatusLine {
 
     /// A line that has this before every text.
     pub(crate) fn with_prefix(prefix: &str) -> Self {
-        Self { terminal: std::io::stderr().is_terminal(), shown: false, prefix: prefix.to_owned() }
+        // A dumb terminal cannot go back in a line.
+        let dumb = std::env::var_os("TERM").is_some_and(|name| name == "dumb");
+        Self { terminal: std::io::stderr().is_terminal() && !dumb, shown: false, prefix: prefix.to_owned() }
     }
 
     /// Whether anybody sees it.

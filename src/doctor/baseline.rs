@@ -9,6 +9,28 @@ use serde::{Deserialize, Serialize};
 use crate::bundle::contents;
 use crate::exit::Refusal;
 
+/// A diagnosis of before, and its file.
+#[derive(Debug)]
+pub(super) struct Baseline {
+    file: PathBuf,
+    before: Before,
+}
+
+impl Baseline {
+    /// Reads a file of `doctor --json`.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is something else (exit code 2).
+    pub(super) fn read(file: &Path) -> anyhow::Result<Self> {
+        let text = contents(file)?;
+        let before = serde_json::from_str(&text).map_err(|error| {
+            let message = format!("{} is no diagnosis: {error}", file.display());
+            Refusal::usage(message).hint("give a file that `ebbtide doctor --json` wrote")
+        })?;
+        Ok(Self { file: file.to_owned(), before })
+    }
+}
+
 /// What an earlier diagnosis found, as far as it is compared.
 #[derive(Debug, Deserialize)]
 struct Before {
@@ -73,17 +95,9 @@ pub(super) struct Changed {
 }
 
 impl Comparison {
-    /// Holds findings against a file of `doctor --json`.
-    ///
-    /// # Errors
-    /// The file cannot be read, or is something else (exit code 2).
-    pub(super) fn of(file: &Path, findings: &[Finding]) -> anyhow::Result<Self> {
-        let text = contents(file)?;
-        let before: Before = serde_json::from_str(&text).map_err(|error| {
-            let message = format!("{} is no diagnosis: {error}", file.display());
-            Refusal::usage(message).hint("give a file that `ebbtide doctor --json` wrote")
-        })?;
-        Ok(Self { file: file.to_owned(), ..Self::between(&before, findings) })
+    /// Holds findings against those of before.
+    pub(super) fn of(baseline: &Baseline, findings: &[Finding]) -> Self {
+        Self { file: baseline.file.clone(), ..Self::between(&baseline.before, findings) }
     }
 
     fn between(before: &Before, findings: &[Finding]) -> Self {

@@ -12,8 +12,9 @@ use ebbtide_mysql::status::{ObserveError, Observer, StatusError};
 use ebbtide_observe::{FileSystem, Flavour, NotSeen, Observation, VolumeFiles};
 
 use super::args::LookArgs;
+use super::probe::Probe;
 use super::storage::EbsLook;
-use super::{password, probe, storage};
+use super::{password, storage};
 use crate::bundle;
 use crate::exit::Refusal;
 use crate::home::HomePath;
@@ -33,14 +34,16 @@ const INTERVAL: Duration = Duration::from_secs(10);
 pub(super) fn observation(
     look: &LookArgs,
     from: Option<(&[PathBuf], &Hints)>,
-    place: &HomePath,
+    place: Option<&HomePath>,
 ) -> anyhow::Result<(Observation, Catalog)> {
-    let catalog = ebbtide_control::catalog(place.existing()?.as_ref()).map_err(crate::refusal::refuse)?;
+    let home = place.map_or(Ok(None), HomePath::existing)?;
+    let catalog = ebbtide_control::catalog(home.as_ref()).map_err(crate::refusal::refuse)?;
     check(look, &catalog)?;
+    let probe = look.probe.as_deref().map(Probe::open).transpose()?;
     let mut seen = match from {
         None => {
             let mut seen = live(look)?;
-            storage::name_own_volumes(&mut seen, place);
+            storage::name_own_volumes(&mut seen, home.as_ref());
             seen
         }
         Some((paths, hints)) => bundle::read(paths, hints)?,
@@ -48,7 +51,15 @@ pub(super) fn observation(
     name_volumes(&mut seen, &look.volume)?;
     seen.instance = look.instance.clone().or(seen.instance);
     // After the interval, so that its counters are those of the server alone.
-    seen.sync_probe = look.probe.as_deref().map(probe::probe).transpose()?.or(seen.sync_probe);
+    match probe.map(Probe::run) {
+        None => {}
+        Some(Ok(times)) => seen.sync_probe = Some(times),
+        Some(Err(error)) => {
+            let why = format!("the writes of --probe failed: {error}");
+            note(&format!("warning: {why}"));
+            seen.not_seen.push(NotSeen { what: "how long a sync takes".into(), why });
+        }
+    }
     let named = |fs: ebbtide_device::host::FsType| FileSystem {
         name: fs.name().to_owned(),
         aligned_bytes: fs.aligned_bytes(),

@@ -1,7 +1,7 @@
 //! `ebbtide doctor`: what is wrong with the storage of a MySQL or MariaDB server, read-only.
 //!
 //! [`collect`] observes a live server, [`storage`] its volumes, [`probe`] times syncs where that is asked for, [`text`], [`page`] and [`json`] print what the checks of
-//! [`ebbtide_advisor`] find, [`cnf`] makes a fragment of my.cnf, [`report`] pages,
+//! [`ebbtide_advisor`] find, [`cnf`] makes a fragment of my.cnf, [`report`] pages, [`output`] writes files,
 //! [`prove`] runs fixes in the lab, and [`baseline`] holds an answer against an older one.
 
 mod args;
@@ -11,6 +11,7 @@ mod collect;
 #[cfg(test)]
 mod fuzz;
 pub(crate) mod json;
+mod output;
 mod page;
 mod password;
 mod probe;
@@ -19,29 +20,29 @@ mod report;
 mod storage;
 mod text;
 
-use std::path::Path;
-
 use ebbtide_advisor::{Assessment, Check, Finding, Severity};
 use ebbtide_catalog::Catalog;
 use ebbtide_observe::Observation;
 
 use crate::answers;
 use crate::bundle;
-use crate::exit::{Exit, Refusal};
+use crate::exit::{self, Exit};
 use crate::home::HomePath;
 use crate::text::{line, printable, write};
 pub(crate) use args::DoctorArgs;
 use args::{CaptureArgs, DoctorCommand, Explain};
-use baseline::Comparison;
+use baseline::{Baseline, Comparison};
 use prove::{Ended, Proof};
 
-/// Judges a server, captures one, or explains a check.
+/// Judges a server, captures one, or explains a check. Only a proof needs a home; without a place for one there are no
+/// overrides and no volumes of its own.
 ///
 /// # Errors
 /// A volume that there is not, or a file that is no capture (exit code 2); a server that does not answer (exit code 3).
-pub(crate) fn run(args: &DoctorArgs, place: &HomePath, json: bool) -> anyhow::Result<Exit> {
+pub(crate) fn run(args: &DoctorArgs, place: anyhow::Result<HomePath>, json: bool) -> anyhow::Result<Exit> {
+    let home = place.as_ref().ok();
     if let Some(DoctorCommand::Capture(capture)) = &args.command {
-        return self::capture(capture, place, json);
+        return self::capture(capture, home, json);
     }
     match &args.explain {
         Some(Explain::All) => return explain_all(json),
@@ -49,16 +50,17 @@ pub(crate) fn run(args: &DoctorArgs, place: &HomePath, json: bool) -> anyhow::Re
         None => {}
     }
     let server = prove::server(&args.proof)?;
-    let (observation, catalog) = collect::observation(
-        &args.look,
-        args.captured().as_ref().map(|(from, hints)| (*from, hints)),
-        place,
-    )?;
+    // Before the look, which may take a day.
+    let before = args.baseline.as_deref().map(Baseline::read).transpose()?;
+    let files = [&args.html, &args.markdown];
+    files.into_iter().flatten().try_for_each(|file| output::check(file))?;
+    let (observation, catalog) =
+        collect::observation(&args.look, args.captured().as_ref().map(|(from, hints)| (*from, hints)), home)?;
     let mut findings = judge(&observation, &catalog);
     let proof = match args.proof.prove.zip(server) {
         None => None,
         Some((wanted, server)) => {
-            match prove::prove(&args.proof, wanted, &observation, &mut findings, &server, place, json)? {
+            match prove::prove(&args.proof, wanted, &observation, &mut findings, &server, &place?, json)? {
                 Ended::Proof(proof) => {
                     in_order(&mut findings);
                     Some(proof)
@@ -67,25 +69,25 @@ pub(crate) fn run(args: &DoctorArgs, place: &HomePath, json: bool) -> anyhow::Re
             }
         }
     };
-    let baseline = args.baseline.as_deref().map(|file| Comparison::of(file, &findings)).transpose()?;
+    let baseline = before.map(|before| Comparison::of(&before, &findings));
     let answer = Answer {
         observation: &observation,
         findings: &findings,
         baseline: baseline.as_ref(),
         proof: proof.as_deref(),
     };
-    if let Some(file) = &args.html {
-        put(file, &report::page(&answer).to_html())?;
-    }
-    if let Some(file) = &args.markdown {
-        put(file, &printable(&report::markdown(&answer)))?;
-    }
     if json {
         answers::print(&json::Diagnosis::of(&answer));
     } else if args.cnf {
         write(&printable(&cnf::fragment(&observation, &findings)))?;
     } else {
         line(&printable(&text::answer(&answer)));
+    }
+    // After the answer, which a full disk does not take away.
+    let written = write_files(args, &answer);
+    if let Err(error) = written {
+        // The answer is the one object on standard output.
+        return Ok(exit::note_error(&error));
     }
     let counts = |finding: &&Finding| baseline.as_ref().is_none_or(|baseline| baseline.counts(finding));
     let worst = findings.iter().filter(counts).filter_map(|finding| finding.severity).max();
@@ -109,13 +111,15 @@ impl<'a> Answer<'a> {
     }
 }
 
-/// Writes an output file.
-fn put(file: &Path, text: &str) -> anyhow::Result<()> {
-    std::fs::write(file, text).map_err(|error| {
-        let refusal = Refusal::environment(format!("cannot write {}", file.display()))
-            .hint("name a file in a directory that is there and that you may write");
-        anyhow::Error::new(error).context(refusal)
-    })
+/// Writes the page and the Markdown, where they are asked for.
+fn write_files(args: &DoctorArgs, answer: &Answer<'_>) -> anyhow::Result<()> {
+    if let Some(file) = &args.html {
+        output::write(file, &report::page(answer).to_html())?;
+    }
+    if let Some(file) = &args.markdown {
+        output::write(file, &printable(&report::markdown(answer)))?;
+    }
+    Ok(())
 }
 
 /// The answers of all checks: what was found first, in the order of what it is worth.
@@ -137,14 +141,15 @@ fn in_order(findings: &mut [Finding]) {
     });
 }
 
-fn capture(args: &CaptureArgs, place: &HomePath, json: bool) -> anyhow::Result<Exit> {
+fn capture(args: &CaptureArgs, place: Option<&HomePath>, json: bool) -> anyhow::Result<Exit> {
+    args.output.as_deref().map(output::check).transpose()?;
     let (observation, _) = collect::observation(&args.look, None, place)?;
     let text = bundle::text(observation);
     let Some(file) = &args.output else {
         write(&text)?;
         return Ok(Exit::Clean);
     };
-    put(file, &text)?;
+    output::write(file, &text)?;
     let captured = json::Captured { file: file.clone(), bytes: text.len() };
     if json {
         answers::print(&captured);
@@ -190,6 +195,21 @@ mod tests {
     use ebbtide_observe::Origin;
 
     use super::*;
+
+    #[derive(Debug, clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: DoctorArgs,
+    }
+
+    #[test]
+    fn a_unit_or_a_container_without_a_place_for_a_home_can_look() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("variables");
+        std::fs::write(&file, "version\t8.0.36\nlog_bin\tON\nsync_binlog\t0\n").unwrap();
+        let line = <Line as clap::Parser>::try_parse_from(["x", "--from", file.to_str().unwrap()]).unwrap();
+        assert_eq!(run(&line.args, Err(anyhow::anyhow!("there is no HOME")), true).unwrap(), Exit::Finding);
+    }
 
     #[test]
     fn findings_come_in_the_order_of_severity_then_gain_then_confidence() {

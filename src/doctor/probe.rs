@@ -1,4 +1,5 @@
-//! `--probe DIR`: how long a small write and its sync take, on a file that has no name.
+//! `--probe DIR`: how long a small write and its sync take, on a file that has no name. It is made before the look, so that
+//! a directory that cannot be used is refused at once, and written to after it.
 //!
 //! The only part of the doctor that writes, and only where it is asked to: 4 KiB in place, one write after the other. The file
 //! is gone when this ends, however it ends.
@@ -16,45 +17,46 @@ use crate::exit::Refusal;
 const LONGEST: Duration = Duration::from_secs(2);
 /// Writes at most: more make no better percentile.
 const MOST: usize = 2_000;
-/// One in a hundred is not known of fewer.
-const LEAST: usize = 100;
 const BLOCK: usize = 4096;
 
-/// Writes and syncs for up to 2 s.
-///
-/// # Errors
-/// A directory in which no file can be made (exit code 2), and a write or sync that fails or is so slow that there are under
-/// 100 of them (exit code 3).
-pub(super) fn probe(directory: &Path) -> anyhow::Result<SyncProbe> {
-    let file = unnamed(directory).map_err(|error| {
-        let refusal = Refusal::usage(format!("--probe {}: no file can be made there", directory.display()))
-            .hint("name a directory on the volume that you may write to, on a local file system");
-        anyhow::Error::new(error).context(refusal)
-    })?;
-    let mut times = times(&file, Instant::now() + LONGEST).map_err(|error| {
-        let refusal = Refusal::environment(format!("--probe {}: cannot write", directory.display()));
-        anyhow::Error::new(error).context(refusal)
-    })?;
-    if times.len() < LEAST {
-        let message = format!(
-            "--probe {}: {} writes in {} s are too few to judge",
-            directory.display(),
-            times.len(),
-            LONGEST.as_secs()
-        );
-        return Err(Refusal::environment(message)
-            .hint("such a sync takes over 20 ms: no percentile is needed to see it")
-            .into());
+/// A file that will be written to.
+#[derive(Debug)]
+pub(super) struct Probe {
+    directory: String,
+    file: File,
+}
+
+impl Probe {
+    /// Makes the file.
+    ///
+    /// # Errors
+    /// A directory in which no file can be made (exit code 2).
+    pub(super) fn open(directory: &Path) -> anyhow::Result<Self> {
+        let file = unnamed(directory).map_err(|error| {
+            let refusal =
+                Refusal::usage(format!("--probe {}: no file can be made there", directory.display()))
+                    .hint("name a directory on the volume that you may write to, on a local file system");
+            anyhow::Error::new(error).context(refusal)
+        })?;
+        Ok(Self { directory: directory.display().to_string(), file })
     }
+
+    /// Writes and syncs for up to 2 s, or once where one takes longer.
+    ///
+    /// # Errors
+    /// A write or sync that fails.
+    pub(super) fn run(self) -> std::io::Result<SyncProbe> {
+        let times = times(&self.file, Instant::now() + LONGEST)?;
+        Ok(percentiles(self.directory, times))
+    }
+}
+
+/// The percentiles of at least one time. Of fewer than 100, the time that one in a hundred is above is the longest.
+fn percentiles(directory: String, mut times: Vec<Duration>) -> SyncProbe {
     times.sort_unstable();
     // The time that so many of a hundred are not above.
     let at = |percent: usize| times[(times.len() * percent).div_ceil(100) - 1].as_secs_f64() * 1e6;
-    Ok(SyncProbe {
-        directory: directory.display().to_string(),
-        writes: times.len() as u64,
-        p50_us: at(50),
-        p99_us: at(99),
-    })
+    SyncProbe { directory, writes: times.len() as u64, p50_us: at(50), p99_us: at(99) }
 }
 
 fn unnamed(directory: &Path) -> std::io::Result<File> {
@@ -68,13 +70,15 @@ fn times(file: &File, end: Instant) -> std::io::Result<Vec<Duration>> {
     file.write_all_at(&block, 0)?;
     file.sync_data()?;
     let mut times = Vec::with_capacity(MOST);
-    while times.len() < MOST && Instant::now() < end {
+    loop {
         let began = Instant::now();
         file.write_all_at(&block, 0)?;
         file.sync_data()?;
         times.push(began.elapsed());
+        if times.len() == MOST || Instant::now() >= end {
+            return Ok(times);
+        }
     }
-    Ok(times)
 }
 
 #[cfg(test)]
@@ -84,17 +88,23 @@ mod tests {
     #[test]
     fn syncs_are_timed_and_no_file_is_left() {
         let dir = tempfile::tempdir().unwrap();
-        let probe = probe(dir.path()).unwrap();
-        assert!(
-            probe.writes >= LEAST as u64 && probe.p50_us > 0.0 && probe.p50_us <= probe.p99_us,
-            "{probe:?}"
-        );
+        let probe = Probe::open(dir.path()).unwrap().run().unwrap();
+        assert!(probe.writes >= 1 && probe.p50_us > 0.0 && probe.p50_us <= probe.p99_us, "{probe:?}");
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
     }
 
     #[test]
+    fn a_volume_that_is_too_slow_for_a_hundred_syncs_is_timed_too() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = unnamed(dir.path()).unwrap();
+        assert_eq!(times(&file, Instant::now()).unwrap().len(), 1, "the time is over after one");
+        let slow = percentiles("/d".into(), [60, 700, 50].map(Duration::from_millis).to_vec());
+        assert_eq!((slow.writes, slow.p50_us, slow.p99_us), (3, 60_000.0, 700_000.0));
+    }
+
+    #[test]
     fn a_directory_that_is_none_is_refused_with_its_name() {
-        let error = probe(Path::new("/proc/none")).unwrap_err().to_string();
+        let error = Probe::open(Path::new("/proc/none")).unwrap_err().to_string();
         assert!(error.contains("--probe /proc/none"), "{error}");
     }
 }

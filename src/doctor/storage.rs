@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
+use ebbtide_catalog::{CreditShare, Spec};
 use ebbtide_control::VolumeView;
+use ebbtide_device::host::Home;
 use ebbtide_device::nvme::{EbsStatistics, ebs_statistics};
 use ebbtide_observe::{Device, Exceeded, Files, Host, NotSeen, Observation};
 
 use crate::control::{Request, ask_if_there};
-use crate::home::HomePath;
 use crate::volume::args::ListArgs;
 
 /// The counters of EBS at the beginning of an interval, by the name of the device.
@@ -87,21 +88,34 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Names the volumes that the server of the home has attached below the files of a server. Where none runs, or none of its
 /// volumes is there, nothing changes.
-pub(super) fn name_own_volumes(seen: &mut Observation, place: &HomePath) {
+pub(super) fn name_own_volumes(seen: &mut Observation, home: Option<&Home>) {
     let Some(host) = &seen.host else { return };
     // Its devices are loop devices; without one the home's server need not be asked.
     if !devices(host).any(|device| device.name.starts_with("loop")) {
         return;
     }
-    let Ok(Some(home)) = place.existing() else { return };
-    let Some(value) = ask_if_there(&home, &Request::VolumeList(ListArgs { region: None }), PATIENCE) else {
-        return;
-    };
+    let ask = |home| ask_if_there(home, &Request::VolumeList(ListArgs { region: None }), PATIENCE);
+    let Some(value) = home.and_then(ask) else { return };
     let Ok(volumes) = serde_json::from_value::<Vec<VolumeView>>(value) else { return };
-    let attached = volumes.into_iter().filter_map(|volume| Some((volume.attachment?.device?, volume.spec)));
+    let attached = volumes.into_iter().filter_map(|volume| {
+        let spec = with_credits(volume.spec, volume.credit_pct);
+        Some((volume.attachment?.device?, spec))
+    });
     let specs: BTreeMap<String, String> = attached.collect();
     let [data, redo, binlog] = specs_of(host, &specs);
     (seen.volume, seen.redo_volume, seen.binlog_volume) = (data, redo, binlog);
+}
+
+/// The spec of a volume with the percent of its burst credits that are left now: those of its spec are of its creation.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "float casts saturate")]
+fn with_credits(spec: String, percent: Option<f64>) -> String {
+    let now = || {
+        let mut parsed = Spec::parse(&spec).ok()?;
+        // A tenth of a percent is what `volume list` shows.
+        parsed.volume.credits = Some(CreditShare::from_ppm((percent? * 10.0).round() as u32 * 1_000));
+        Some(parsed.to_string())
+    };
+    now().unwrap_or(spec)
 }
 
 /// The volumes of the data, the redo log and the binary log, of specs by device; files on the device of the data have none
@@ -156,6 +170,17 @@ mod tests {
         assert_eq!(seen.shared_logs().unwrap().and_then(|logs| logs.spec), io2.as_deref());
         assert_eq!(specs_of(&host(["loop12", "loop12", "loop12"]), &specs), [io2, None, None]);
         assert_eq!(specs_of(&host(["loop2", "nvme0n1", "loop2"]), &specs), [None, None, None]);
+    }
+
+    #[test]
+    fn credits_are_those_of_now() {
+        let now = |spec: &str, percent| with_credits(spec.to_owned(), percent);
+        assert_eq!(
+            now("gp2:size=100GiB,credits=50%,twp=on", Some(1.96)),
+            "gp2:size=100GiB,credits=2%,twp=on"
+        );
+        assert_eq!(now("gp2:size=100GiB", Some(0.0)), "gp2:size=100GiB,credits=0%");
+        assert_eq!(now("gp3:size=100GiB", None), "gp3:size=100GiB");
     }
 
     #[test]

@@ -325,6 +325,17 @@ fn an_account_with_few_grants_gets_answers_and_the_grants_that_others_need() {
     let why = answer["not_seen"].to_string();
     assert!(why.contains("grant REPLICATION CLIENT") && why.contains("grant PROCESS"), "{why}");
     assert!(codes(&answer["unknown"]).contains("B04"), "{answer}");
+    // A table that the account does not see.
+    session.execute("CREATE DATABASE d").unwrap();
+    session.execute("CREATE TABLE d.m (a INT) ENGINE = MyISAM").unwrap();
+    session.execute("GRANT PROCESS ON *.* TO few@localhost").unwrap();
+    let d11 = |list: &str| {
+        let ran = Ran::of(home.command(&words).env("EBBTIDE_MYSQL_PASSWORD", "few-secret").output().unwrap());
+        codes(&ran.with(&words).json()[list]).contains("D11")
+    };
+    assert!(d11("unknown"), "what is not seen is not fine");
+    session.execute("GRANT SELECT ON *.* TO few@localhost").unwrap();
+    assert!(d11("findings"));
     home.run(&["doctor", &socket, "--mysql-user=few", "--mysql-password=wrong"])
         .refused(3, &["1045", "--mysql-user"]);
     let dir = tempfile::tempdir().unwrap();
@@ -380,6 +391,21 @@ fn an_account_that_needs_tls_is_refused_in_a_sentence_and_a_lost_connection_keep
     assert!(codes(&answer["unknown"]).contains("R01"), "rates are not known: {answer}");
     assert!(answer["not_seen"].to_string().contains("the connection was lost"), "{answer}");
     assert!(answer["span"].is_null() && ran.stderr.contains("the connection was lost"), "{ran:?}");
+    started.server.kill().unwrap();
+}
+
+#[test]
+fn a_connection_to_a_source_that_has_a_name_is_a_replica_too() {
+    let Some(started) = started("system", &[("log_bin", "on")]) else { return };
+    let mut session = started.server.session().unwrap();
+    for sql in [
+        "CHANGE MASTER 'one' TO MASTER_HOST = '127.0.0.1', MASTER_PORT = 1, MASTER_USER = 'none'",
+        "START SLAVE 'one'",
+    ] {
+        session.execute(sql).unwrap();
+    }
+    let answer = doctor(&started, &Home::new(), &[]).json();
+    assert!(codes(&answer["findings"]).contains("L12"), "its source does not answer: {answer}");
     started.server.kill().unwrap();
 }
 
@@ -576,6 +602,32 @@ fn a_baseline_shows_what_changed_and_only_new_findings_count() {
     assert!(std::fs::read_to_string(&markdown).unwrap().contains("\n## D03: "));
     home.run(&["doctor", "--from", &after, "--html", "/nowhere/x.html"])
         .refused(3, &["cannot write /nowhere"]);
+}
+
+#[test]
+fn a_wrong_file_costs_no_look_and_a_full_disk_no_answer() {
+    let home = Home::new();
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    // The server is asked after the files: its socket is in no message.
+    let socket = "--mysql-socket=/nowhere.sock";
+    for (option, value, code) in [
+        ("--html", path("none/page.html"), 3),
+        ("--markdown", path("none/page.md"), 3),
+        ("--baseline", path("none.json"), 2),
+        ("--probe", path("none"), 2),
+    ] {
+        let ran = home.run(&["doctor", socket, option, &value]);
+        assert!(!ran.stderr.contains("/nowhere.sock"), "{ran:?}");
+        ran.refused(code, &[&value]);
+    }
+    let capture = path("none/capture");
+    home.run(&["doctor", "capture", socket, "-o", &capture]).refused(3, &[&capture]);
+    let before = path("before");
+    std::fs::write(&before, "version\t8.0.36\nlog_bin\tON\nsync_binlog\t0\n").unwrap();
+    let full = home.run(&["doctor", "--from", &before, "--html", "/dev/full", "--json"]);
+    assert_eq!((full.code, full.json()["worst"].as_str()), (3, Some("high")), "{full:?}");
+    assert!(full.stderr.contains("cannot write /dev/full"), "{full:?}");
 }
 
 #[test]

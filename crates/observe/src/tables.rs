@@ -9,6 +9,9 @@ pub struct Tables {
     pub engines: Vec<Engine>,
     /// Whether there were more tables than are asked for, so that the figures are too small.
     pub bounded: bool,
+    /// Whether the account sees only tables that it has privileges on, so that engines may be missing.
+    #[serde(default)]
+    pub hidden: bool,
     /// Rows of the larger tables in InnoDB; None where the server was not asked, or has no statistics of them.
     #[serde(default)]
     pub rows: Option<RowStatistics>,

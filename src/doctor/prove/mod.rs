@@ -218,7 +218,7 @@ fn write(out: &Path, proposal: &Proposal) -> anyhow::Result<()> {
             .hint("name a directory that you may write with --out");
         anyhow::Error::new(error).context(refusal)
     })?;
-    super::put(&out.join(FILE), &proposal.text)
+    super::output::write(&out.join(FILE), &proposal.text)
 }
 
 /// The command that makes the same run again.

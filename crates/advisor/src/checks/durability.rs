@@ -1,6 +1,6 @@
 //! What a crash or a power cut may take.
 
-use ebbtide_observe::{Files, Version, switch};
+use ebbtide_observe::{Files, NotSeen, Version, switch};
 
 use super::sources::{
     MARIADB_BINLOG, MARIADB_INNODB, MOUNT, MYSQL_BINLOG, MYSQL_INNODB, MYSQL_REDO, MYSQL_REPLICA, OWN_CUTS,
@@ -372,6 +372,12 @@ fn engines(v: &View<'_>) -> Judged {
         tables.engines.iter().filter(|engine| engine.tables > 0 && risky(&engine.name)).collect();
     let count: u64 = found.iter().map(|engine| engine.tables).sum();
     v.noted("tables_outside_innodb", count as f64, "tables of users in MyISAM or Aria");
+    if count == 0 && tables.hidden {
+        return Err(Gap::Missing(NotSeen {
+            what: "the engines of all tables".into(),
+            why: "grant SELECT on *.*: the server lists no other tables to an account".into(),
+        }));
+    }
     if count == 0 {
         return FINE;
     }
@@ -384,7 +390,7 @@ fn engines(v: &View<'_>) -> Judged {
     };
     Found::because(format!("{what}: {}.", names.join(", ")))
         .severity(severity)
-        .fix(Fix::by_hand("Convert each: ALTER TABLE name ENGINE = InnoDB. It copies the table, so try it on a replica first."))
+        .fix(Fix::by_hand("List them: SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE ENGINE IN ('MyISAM', 'Aria') AND TABLE_SCHEMA NOT IN ('mysql', 'sys'). Convert each: ALTER TABLE name ENGINE = InnoDB. It copies the table, so try it on a replica first."))
         .answer()
 }
 

@@ -311,10 +311,19 @@ fn an_hour(v: &View<'_>) -> Result<Option<f64>, Gap> {
 fn minutes(v: &View<'_>) -> Judged {
     let rate = v.metric("redo_bytes")?;
     let capacity = capacity(v)?;
-    let Some(wanted) = an_hour(v)? else { return FINE };
+    if rate < SLOWEST || rate * 3_600.0 <= capacity {
+        return FINE;
+    }
+    let Some(wanted) = an_hour(v)? else {
+        return Err(Gap::Undecided(format!(
+            "The interval saw {} of redo, which is no rate: look for longer, such as --interval={:.0}s.",
+            size(rate * v.interval()),
+            (1.5 * LEAST_WRITTEN / rate).ceil().max(60.0)
+        )));
+    };
     let seconds =
         v.noted("redo_seconds", capacity / rate, "seconds of the present writes that the redo log holds");
-    if seconds >= 3_600.0 || wanted <= capacity {
+    if wanted <= capacity {
         return FINE;
     }
     let severity = if seconds < 600.0 { Severity::High } else { Severity::Medium };

@@ -180,7 +180,7 @@ fn runs(v: &View<'_>) -> Judged {
         number.map(|number| format!(" The number of the last error is {number}.")).unwrap_or_default();
     Found::because(format!("Replication is not running: receiving {io}, applying {sql}.{error}"))
         .fix(crate::fix::Fix::by_hand(
-            "Read the error (SHOW REPLICA STATUS), mend its cause, and start replication. A server that was promoted forgets its old source with RESET REPLICA ALL.",
+            "Read the error (SHOW REPLICA STATUS; on MariaDB SHOW ALL SLAVES STATUS), mend its cause, and start replication. A server that was promoted forgets its old source with RESET REPLICA ALL.",
         ))
         .answer()
 }

@@ -23,6 +23,10 @@ const LEAST_ROWS: u64 = 1_000;
 /// The server's own schemas.
 const OWN_SCHEMAS: &str = "('mysql','sys','information_schema','performance_schema')";
 
+/// Whether the account has a privilege on all tables: `TABLES` lists no others. A privilege of a role is not counted.
+const SEES_ALL: &str = "SELECT COUNT(*) FROM information_schema.USER_PRIVILEGES WHERE PRIVILEGE_TYPE IN ('SELECT', 'INSERT', 'UPDATE', 'DELETE', \
+    'ALTER', 'CREATE', 'DROP') AND GRANTEE = CONCAT(QUOTE(SUBSTRING_INDEX(CURRENT_USER(), '@', 1)), '@', QUOTE(SUBSTRING_INDEX(CURRENT_USER(), '@', -1)))";
+
 /// Asks, and notes what is refused. The longer the interval of the look is, the more tables are counted.
 pub(super) fn survey(
     session: &mut Session,
@@ -225,8 +229,12 @@ fn tables(
         Some(Engine { name: name.to_owned(), tables: tables.parse().ok()?, bytes })
     };
     let engines = pairs(rows).iter().filter_map(engine).collect();
+    let hidden = match answered(session.rows(SEES_ALL))? {
+        Ok(rows) => number(rows) == 0,
+        Err(_) => true,
+    };
     let rows = if count > most / COUNTED { None } else { row_statistics(session, old)? };
-    Ok(Ok(Tables { engines, bounded: false, rows }))
+    Ok(Ok(Tables { engines, bounded: false, hidden, rows }))
 }
 
 /// Rows and bytes of InnoDB's tables, by the statistics that it has in memory; None where there are none, or where the server

@@ -6,7 +6,7 @@ use ebbtide_catalog::Catalog;
 use ebbtide_observe::{Device, DeviceIo, Files, Observation, Origin, ServerDirectory, Span};
 
 use crate::finding::{Assessment, Confidence, Severity};
-use pairs::{dirty, load, pairs, redo, slow, with_file};
+use pairs::{dirty, load, pairs, probed, redo, slow, with_file};
 use support::{Seen, device, mariadb, mysql, server};
 
 mod made;
@@ -161,6 +161,66 @@ fn a_value_that_no_server_takes_is_no_answer() {
         assert_eq!(judged.verdict, Assessment::Unknown, "{code}: {judged:#?}");
         assert!(judged.why.to_lowercase().contains("is banana"), "{code}: {}", judged.why);
     }
+}
+
+#[test]
+fn a_volume_too_slow_for_a_hundred_syncs_is_found_by_the_longest_of_few() {
+    let few = |writes| {
+        let mut seen = probed(60_000.0, 700_000.0);
+        seen.rest.sync_probe.as_mut().unwrap().writes = writes;
+        seen.asks("O04").why
+    };
+    assert_eq!(few(31), "A sync takes 60.0 ms in the median, and the longest of 31 took 700.0 ms.");
+    assert!(few(100).ends_with("and one in a hundred takes over 700.0 ms."), "{}", few(100));
+}
+
+#[test]
+fn a_volume_at_its_baseline_on_which_all_wait_has_no_credits_left_and_is_no_slow_device() {
+    let on = |ios, latency| slow(ios, latency, 4_096.0, "gp2:size=100GiB");
+    let ended = on(300.0, 0.1).asks("E02");
+    assert_eq!(ended.severity, Some(Severity::High), "{ended:#?}");
+    assert_eq!(
+        ended.why,
+        "The credits have ended: 300 operations a second, at a baseline of 300, and each waits."
+    );
+    assert!(ended.fix.unwrap().text.contains("gp3:size=100GiB,iops=3000"));
+    assert_eq!(on(300.0, 0.1).asks("E05").verdict, Assessment::Fine, "another device is not faster");
+    // One operation after the other, at most as fast as the baseline allows.
+    assert_eq!(on(300.0, 1.0 / 300.0).asks("E02").verdict, Assessment::Found);
+    assert!(on(352.0, 0.07).asks("E02").why.starts_with("The credits have ended"));
+    let left = |code| slow(300.0, 0.1, 4_096.0, "gp2:size=100GiB,credits=50%").asks(code).verdict;
+    assert_eq!([left("E02"), left("E05")], [Assessment::Fine, Assessment::Found]);
+    for (ios, latency) in [(300.0, 0.001), (269.0, 0.1), (300.0, 0.0025), (352.0, 0.004)] {
+        assert_eq!(on(ios, latency).asks("E02").verdict, Assessment::Fine, "{ios} {latency}");
+    }
+    assert!(on(460.0, 0.1).asks("E02").why.starts_with("Full credits end"));
+    assert_eq!(on(200.0, 0.1).asks("E05").verdict, Assessment::Found);
+}
+
+#[test]
+fn a_redo_log_is_given_no_more_than_its_volume_has_room_for() {
+    let fix = |free: u64| {
+        let place = |place: &mut ServerDirectory| place.free_bytes = Some(free);
+        let seen = mariadb().var("innodb_log_file_size", "100663296").rate("redo_bytes", 1e6);
+        seen.place(place, device("sda")).asks("R01").fix.unwrap()
+    };
+    assert_eq!(fix(50 << 30).my_cnf, ["innodb_log_file_size = 3623878656"]);
+    let some = fix(4 << 30);
+    assert_eq!(some.my_cnf, ["innodb_log_file_size = 2214592512"], "half of what is free, and what it has");
+    assert!(some.text.contains("it should have 3.38 GiB, and 4 GiB are free"), "{}", some.text);
+    let none = fix(32 << 20);
+    assert!(none.set.is_empty() && none.text.starts_with("Enlarge the volume first"), "{}", none.text);
+}
+
+#[test]
+fn tables_that_the_account_does_not_see_are_not_taken_for_none() {
+    let asks = |engine: &str, hidden| {
+        let mut seen = mysql().tables(engine, 3, 0);
+        seen.rest.tables.as_mut().unwrap().hidden = hidden;
+        seen.asks("D11").verdict
+    };
+    assert_eq!([asks("InnoDB", false), asks("InnoDB", true)], [Assessment::Fine, Assessment::Unknown]);
+    assert_eq!([asks("MyISAM", false), asks("MyISAM", true)], [Assessment::Found; 2]);
 }
 
 #[test]
@@ -326,10 +386,17 @@ fn an_interval_that_saw_little_redo_is_no_rate_of_writing() {
     let found = |redo_bytes: f64| {
         let mut seen = mysql().var("innodb_redo_log_capacity", "8388608").rate("redo_bytes", redo_bytes);
         seen.rest.span = Some(Span { began_unix_s: None, seconds: 10.0, restarted: false });
-        seen.asks("R01").verdict
+        seen.asks("R01")
     };
-    assert_eq!(found(104_857.0), Assessment::Fine, "just under 1 MiB");
-    assert_eq!(found(104_858.0), Assessment::Found);
+    let under = found(104_857.0);
+    assert_eq!(
+        under.verdict,
+        Assessment::Unknown,
+        "just under 1 MiB, with which the log lasts 80 s: {under:?}"
+    );
+    assert!(under.why.contains("--interval=60s"), "{}", under.why);
+    assert_eq!(found(2_330.0).verdict, Assessment::Fine, "whatever the rate is: the log lasts an hour");
+    assert_eq!(found(104_858.0).verdict, Assessment::Found);
 }
 
 #[test]

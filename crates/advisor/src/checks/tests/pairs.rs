@@ -97,7 +97,7 @@ fn in_tablespaces(dir: &str) -> Seen {
     mysql().var("datadir", "/data/").var("innodb_temp_tablespaces_dir", dir)
 }
 
-fn probed(p50_us: f64, p99_us: f64) -> Seen {
+pub(super) fn probed(p50_us: f64, p99_us: f64) -> Seen {
     let mut seen = mysql();
     seen.rest.sync_probe = Some(SyncProbe { directory: "/d".into(), writes: 1_000, p50_us, p99_us });
     seen
