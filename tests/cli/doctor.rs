@@ -163,6 +163,10 @@ fn a_healthy_server_has_no_finding(name: &str) {
     if session.rows(keeps).unwrap().first().is_some_and(|row| row[1].as_deref() == Some("0")) {
         session.execute("SET GLOBAL binlog_expire_logs_seconds = 604800").unwrap();
     }
+    // MariaDB from 11.4 on deletes no binary log without a replica.
+    if session.rows("SHOW GLOBAL VARIABLES LIKE 'slave_connections_needed_for_purge'").unwrap().len() == 1 {
+        session.execute("SET GLOBAL slave_connections_needed_for_purge = 0").unwrap();
+    }
     session.execute("SET GLOBAL binlog_format = 'ROW'").unwrap();
     if session.rows("SHOW GLOBAL VARIABLES LIKE 'innodb_change_buffering'").unwrap().len() == 1 {
         session.execute("SET GLOBAL innodb_change_buffering = 'none'").unwrap();

@@ -205,42 +205,51 @@ fn retention_variable(v: &View<'_>) -> Result<(&'static str, f64), Gap> {
     })
 }
 
-/// L03 where MariaDB deletes nothing by itself, because fewer replicas are connected than it waits for.
-fn waits_for_replicas(v: &View<'_>) -> Result<Option<Found>, Gap> {
-    let name = "slave_connections_needed_for_purge";
-    let Ok(Some(needed)) = v.maybe(name) else { return Ok(None) };
-    let connected = v.last("slaves_connected").ok().and_then(|word| word.parse::<u64>().ok());
-    let Some((needed, connected)) = needed.parse::<u64>().ok().zip(connected) else { return Ok(None) };
-    if connected >= needed {
-        return Ok(None);
-    }
-    let text = "Where the server has no replicas, delete files without them. Where it has, connect them.";
-    let why = format!(
-        "Binary logs are deleted only while {needed} replicas are connected, and {connected} are: the volume fills up."
-    );
-    Ok(Some(Found::because(why).fix(v.fix(text, &[(name, "0", Dynamic::ALWAYS)])?)))
+const FOR_REPLICAS: &str = "slave_connections_needed_for_purge";
+
+/// The replicas that MariaDB waits for before it deletes binary logs, and those that are connected, where these are fewer.
+fn missing_replicas(v: &View<'_>) -> Option<(u64, u64)> {
+    let needed = v.maybe(FOR_REPLICAS).ok()??.parse().ok()?;
+    let connected = v.last("slaves_connected").ok()?.parse().ok()?;
+    (connected < needed).then_some((needed, connected))
 }
 
 fn retention(v: &View<'_>) -> Judged {
     v.needs_binlog()?;
     let kept = kept_s(v)?;
     let (variable, unit) = retention_variable(v)?;
-    if let Some(found) = waits_for_replicas(v)? {
-        return found.answer();
-    }
     let off = v.maybe("binlog_expire_logs_auto_purge")?.is_some_and(|word| !crate::view::is_on(word));
-    if kept == 0.0 || off {
-        let by_size = v.maybe("max_binlog_total_size")?.is_some_and(|bytes| bytes != "0");
-        if by_size {
-            return FINE;
-        }
+    let by_size = v.maybe("max_binlog_total_size")?.is_some_and(|bytes| bytes != "0");
+    let by_time = kept > 0.0 && !off;
+    let missing = missing_replicas(v);
+    if missing.is_some() || !(by_time || by_size) {
         let week = format!("{:.0}", 604_800.0 / unit);
-        let purge = off.then_some(("binlog_expire_logs_auto_purge", "ON", Dynamic::ALWAYS));
-        let keep = (kept == 0.0).then_some((variable, &*week, Dynamic::ALWAYS));
-        let set: Vec<_> = purge.into_iter().chain(keep).collect();
-        return Found::because("Binary logs are kept for ever: the volume fills up.")
-            .fix(v.fix("Keep a week, or as long as backups need.", &set)?)
-            .answer();
+        let mut set = Vec::new();
+        if !by_size && off {
+            set.push(("binlog_expire_logs_auto_purge", "ON", Dynamic::ALWAYS));
+        }
+        if !by_size && kept == 0.0 {
+            set.push((variable, &*week, Dynamic::ALWAYS));
+        }
+        let (why, text) = match missing {
+            Some((needed, connected)) => {
+                set.push((FOR_REPLICAS, "0", Dynamic::ALWAYS));
+                (
+                    format!(
+                        "Binary logs are deleted only while {needed} replicas are connected, and {connected} are: the volume fills up."
+                    ),
+                    "Where the server has replicas, connect them. Where it has none, keep a week, or as long as backups need.",
+                )
+            }
+            None => (
+                "Binary logs are kept for ever: the volume fills up.".to_owned(),
+                "Keep a week, or as long as backups need.",
+            ),
+        };
+        return Found::because(why).fix(v.fix(text, &set)?).answer();
+    }
+    if !by_time {
+        return FINE;
     }
     let (Ok(rate), Ok(place)) = (v.metric("binlog_bytes"), v.place(Files::Binlog)) else { return FINE };
     let Some(free) = place.free_bytes else { return FINE };

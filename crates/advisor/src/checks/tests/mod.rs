@@ -198,21 +198,6 @@ fn a_volume_at_its_baseline_on_which_all_wait_has_no_credits_left_and_is_no_slow
 }
 
 #[test]
-fn a_redo_log_is_given_no_more_than_its_volume_has_room_for() {
-    let fix = |free: u64| {
-        let place = |place: &mut ServerDirectory| place.free_bytes = Some(free);
-        let seen = mariadb().var("innodb_log_file_size", "100663296").rate("redo_bytes", 1e6);
-        seen.place(place, device("sda")).asks("R01").fix.unwrap()
-    };
-    assert_eq!(fix(50 << 30).my_cnf, ["innodb_log_file_size = 3623878656"]);
-    let some = fix(4 << 30);
-    assert_eq!(some.my_cnf, ["innodb_log_file_size = 2214592512"], "half of what is free, and what it has");
-    assert!(some.text.contains("it should have 3.38 GiB, and 4 GiB are free"), "{}", some.text);
-    let none = fix(32 << 20);
-    assert!(none.set.is_empty() && none.text.starts_with("Enlarge the volume first"), "{}", none.text);
-}
-
-#[test]
 fn tables_that_the_account_does_not_see_are_not_taken_for_none() {
     let asks = |engine: &str, hidden| {
         let mut seen = mysql().tables(engine, 3, 0);
