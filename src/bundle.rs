@@ -100,7 +100,7 @@ const HIDDEN: [&str; 12] = [
 /// Whether a variable has a value that a capture must not have.
 fn is_secret(name: &str, value: &str) -> bool {
     let hidden = SECRET_WORDS.iter().any(|word| name.contains(word))
-        || name.starts_with("wsrep_")
+        || (name.starts_with("wsrep_") && name != "wsrep_on")
         || name.ends_with("_key")
         || HIDDEN.contains(&name)
         || has_login(value);
@@ -431,7 +431,7 @@ mod tests {
             variables: Some(
                 planted
                     .into_iter()
-                    .chain([("foreign_key_checks", "ON"), ("plain_url", "http://x/a")])
+                    .chain([("foreign_key_checks", "ON"), ("plain_url", "http://x/a"), ("wsrep_on", "ON")])
                     .collect(),
             ),
             configured: Some(planted.into_iter().map(line).collect()),
@@ -446,6 +446,8 @@ mod tests {
             [variables.get("foreign_key_checks"), variables.get("plain_url"), last.get("wsrep_cluster_size")],
             [Some("ON"), Some("http://x/a"), Some("3")]
         );
+        assert_eq!(variables.get("wsrep_on"), Some("ON"), "checks ask whether it is a node of a cluster");
+        assert_eq!(variables.get("wsrep_sst_auth"), Some(REMOVED));
         assert!(
             back.not_seen[0].why.ends_with("to user (removed) for table 'x'; grant SELECT"),
             "{}",

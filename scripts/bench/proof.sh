@@ -2,7 +2,7 @@
 # Holds what `ebbtide doctor --prove` says of a fix against what the same fix does to the server itself.
 #
 # usage: scripts/bench/proof.sh [EBBTIDE]
-# Settings by environment: CASES=iops,redo,sync; WAREHOUSES=4 CONNECTIONS=8 SECONDS_EACH=30 REPEATS=3; KEEP=DIR keeps the
+# Settings by environment: CASES=iops,redo,sync; WAREHOUSES=4 CONNECTIONS=8 SECONDS_EACH=30 REPEATS=3 LOOK=15 (s that the capture takes); KEEP=DIR keeps the
 #   captures and the proofs; BENCH_TINY=1: one case, short
 #
 # Needs root, FUSE and Debian's mariadb-server. A server has its data on an emulated gp3 and carries TPC-C. It is captured under
@@ -23,7 +23,7 @@ cd "$(dirname "$0")/../.."
 EBBTIDE=$(realpath -- "${1:-target/release/ebbtide}")
 quick=()
 if [ "${BENCH_TINY:-0}" = 1 ]; then
-    CASES=sync WAREHOUSES=1 CONNECTIONS=2 SECONDS_EACH=2 REPEATS=1
+    CASES=sync WAREHOUSES=1 CONNECTIONS=2 SECONDS_EACH=2 REPEATS=1 LOOK=2
     quick=(--check)
 fi
 CASES=${CASES:-iops,redo,sync}
@@ -31,6 +31,7 @@ WAREHOUSES=${WAREHOUSES:-4}
 CONNECTIONS=${CONNECTIONS:-8}
 SECONDS_EACH=${SECONDS_EACH:-30}
 REPEATS=${REPEATS:-3}
+LOOK=${LOOK:-15}
 [ -x "$EBBTIDE" ] || { echo "no program at $EBBTIDE: cargo build --release" >&2; exit 3; }
 need mariadbd mariadb-install-db mariadb jq
 [ "$(id -u)" = 0 ] || { echo "missing: root, for the volume" >&2; exit 3; }
@@ -114,10 +115,10 @@ one() {
     esac
     start "${options[@]}"
     run_load "$SECONDS_EACH" 0 >/dev/null
-    run_load 25 0 >/dev/null &
+    run_load "$((LOOK + 10))" 0 >/dev/null &
     local load=$!
     sleep 3
-    "$EBBTIDE" doctor capture --mysql-socket="$WORK/run/s" --mysql-user=root --interval=15s \
+    "$EBBTIDE" doctor capture --mysql-socket="$WORK/run/s" --mysql-user=root --interval="${LOOK}s" \
         --volume=data=gp3:size=100GiB -o "$KEEP/$case.capture" >>"$WORK/log" 2>&1
     wait "$load"
     # Exit code 1 says that there are findings.
