@@ -315,6 +315,31 @@ fn every_statement_that_is_advised_is_accepted_by_that_version() {
 }
 
 #[test]
+fn an_account_with_few_grants_of_mysql_is_told_what_others_need() {
+    let Some(started) = started("mysql-9.7", &[("log_bin", "on")]) else { return };
+    let mut session = started.server.session().unwrap();
+    session.execute("CREATE USER few@localhost IDENTIFIED BY 'few-secret'").unwrap();
+    let home = Home::new();
+    let words = ["doctor", &started.socket(), "--mysql-user=few", "--interval=1s", "--json"];
+    let not_seen = || {
+        let ran = Ran::of(home.command(&words).env("EBBTIDE_MYSQL_PASSWORD", "few-secret").output().unwrap());
+        ran.with(&words).json()["not_seen"].to_string()
+    };
+    let why = not_seen();
+    for privilege in ["REPLICATION CLIENT", "PROCESS", "SELECT on performance_schema.*"] {
+        assert!(why.contains(&format!("grant {privilege}")), "{privilege}: {why}");
+    }
+    for sql in [
+        "GRANT PROCESS, REPLICATION CLIENT ON *.* TO few@localhost",
+        "GRANT SELECT ON performance_schema.* TO few@localhost",
+    ] {
+        session.execute(sql).unwrap();
+    }
+    assert!(!not_seen().contains("grant "), "{}", not_seen());
+    started.server.kill().unwrap();
+}
+
+#[test]
 fn an_account_with_few_grants_gets_answers_and_the_grants_that_others_need() {
     let Some(started) = started("system", &[("log_bin", "on")]) else { return };
     let mut session = started.server.session().unwrap();

@@ -27,6 +27,11 @@ const OWN_SCHEMAS: &str = "('mysql','sys','information_schema','performance_sche
 const SEES_ALL: &str = "SELECT COUNT(*) FROM information_schema.USER_PRIVILEGES WHERE PRIVILEGE_TYPE IN ('SELECT', 'INSERT', 'UPDATE', 'DELETE', \
     'ALTER', 'CREATE', 'DROP') AND GRANTEE = CONCAT(QUOTE(SUBSTRING_INDEX(CURRENT_USER(), '@', 1)), '@', QUOTE(SUBSTRING_INDEX(CURRENT_USER(), '@', -1)))";
 
+/// What the tables of files in the performance schema tell.
+const WAITS: &str = "waits for files";
+/// What an account needs to read the performance schema.
+const PERFORMANCE_SCHEMA: &str = "SELECT on performance_schema.*";
+
 /// Asks, and notes what is refused. The longer the interval of the look is, the more tables are counted.
 pub(super) fn survey(
     session: &mut Session,
@@ -55,7 +60,7 @@ pub(super) fn survey(
         match answered(session.rows(sql))? {
             Ok(rows) => seen.origins = Some(pairs(rows)),
             Err(refused) => {
-                note(seen, "origins of variables", &refused.without("SELECT on performance_schema.*"));
+                note(seen, "origins of variables", &refused.without(PERFORMANCE_SCHEMA));
             }
         }
     }
@@ -68,8 +73,15 @@ pub(super) fn survey(
         }
         Err(refused) => note(seen, "sizes of tables", &refused),
     }
-    if seen.variables.as_ref().and_then(|all| all.get("performance_schema")) == Some("OFF") {
-        note(seen, "waits for files", &"performance_schema is OFF; it needs a restart");
+    match seen.variables.as_ref().and_then(|all| all.get("performance_schema")) {
+        Some("OFF") => note(seen, WAITS, &"performance_schema is OFF; it needs a restart"),
+        Some(_) => {
+            let sql = "SELECT 1 FROM performance_schema.file_summary_by_event_name LIMIT 1";
+            if let Err(refused) = answered(session.rows(sql))? {
+                note(seen, WAITS, &refused.without(PERFORMANCE_SCHEMA));
+            }
+        }
+        None => {}
     }
     Ok(())
 }
@@ -214,7 +226,7 @@ fn tables(
     );
     let bytes = match answered(session.rows(&sql))? {
         Ok(rows) => number(rows),
-        Err(refused) => return Ok(Err(refused)),
+        Err(refused) => return Ok(Err(refused.without("PROCESS"))),
     };
     let sql = format!(
         "SELECT ENGINE, COUNT(*) FROM information_schema.TABLES \
