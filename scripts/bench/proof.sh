@@ -14,7 +14,7 @@
 #   sync  sync_binlog = 0 (D03): the fix costs
 #
 # Prints both ratios with their spreads, and fails where the proof has the wrong sign: an interval above 1 where the server loses,
-# or below 1 where it gains. Exit codes: 0, 1 a wrong sign, 3 something is missing.
+# or below 1 where it gains. Exit codes: 0, 1 a wrong sign, 2 no such case, 3 something is missing.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 # shellcheck source=scripts/bench/load-server.sh
@@ -172,6 +172,7 @@ prove() {
         >"$KEEP/$case.proof.json" 2>>"$WORK/log" || [ $? = 1 ] || exit 3
     [ ${#quick[@]} = 0 ] || return 0
     measured=$(jq -c --arg code "$code" '.findings[] | select(.code == $code) | .measured' "$KEEP/$case.proof.json")
+    case $measured in '' | null) echo "$case: $code was not measured" >&2; exit 3 ;; esac
     local low middle high
     middle=$(tr ' ' '\n' <<<"$real" | sed '/^$/d' | median)
     read -r low high <<<"$(tr ' ' '\n' <<<"$real" | sed '/^$/d' | sed -n '1p;$p' | tr '\n' ' ')"

@@ -271,7 +271,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Whether the server is known to be a replica. One that takes writes and whose source is only left from before, with both
+    /// Whether the server is known to be a replica. One that takes writes and whose sources are only left from before, with all
     /// threads stopped, is none: it was promoted.
     pub(crate) fn is_replica(&self) -> bool {
         let Some(replica) = self.seen.replica.as_ref().filter(|replica| !replica.is_empty()) else {
@@ -282,7 +282,8 @@ impl<'a> View<'a> {
             && stopped(["replica_sql_running", "slave_sql_running"]);
         let takes_writes =
             self.seen.variables.as_ref().and_then(|all| switch(all.get("read_only")?)) == Some(false);
-        !(stopped && takes_writes)
+        let others = replica.get("any_channel_running").is_some();
+        others || !(stopped && takes_writes)
     }
 
     /// Whether the server is a node of a cluster of Galera (MariaDB, Percona XtraDB Cluster).

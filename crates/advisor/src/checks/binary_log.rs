@@ -231,6 +231,7 @@ fn retention(v: &View<'_>) -> Judged {
         if !by_size && kept == 0.0 {
             set.push((variable, &*week, Dynamic::ALWAYS));
         }
+        let keep = if set.is_empty() { "" } else { " Keep a week, or as long as backups need." };
         let (why, text) = match missing {
             Some((needed, connected)) => {
                 set.push((FOR_REPLICAS, "0", Dynamic::ALWAYS));
@@ -238,13 +239,14 @@ fn retention(v: &View<'_>) -> Judged {
                     format!(
                         "Binary logs are deleted only while {needed} replicas are connected, and {connected} are: the volume fills up."
                     ),
-                    "Where the server has replicas, connect them. Where it has none, keep a week, or as long as backups need.",
+                    format!(
+                        "Where the server has replicas, connect them. Where it has none, let files be deleted without.{keep}"
+                    ),
                 )
             }
-            None => (
-                "Binary logs are kept for ever: the volume fills up.".to_owned(),
-                "Keep a week, or as long as backups need.",
-            ),
+            None => {
+                ("Binary logs are kept for ever: the volume fills up.".to_owned(), keep.trim().to_owned())
+            }
         };
         return Found::because(why).fix(v.fix(text, &set)?).answer();
     }
@@ -357,6 +359,9 @@ fn to_turn_on(v: &View<'_>) -> Result<Vec<(&'static str, &'static str, Dynamic)>
         let (name, unit) = retention_variable(v)?;
         set.push((name, if unit > 1.0 { "7" } else { "604800" }, Dynamic::ALWAYS));
     }
+    if v.maybe(FOR_REPLICAS).ok().flatten().is_some_and(|word| word != "0") {
+        set.push((FOR_REPLICAS, "0", Dynamic::ALWAYS));
+    }
     Ok(set)
 }
 
@@ -367,10 +372,14 @@ fn exists(v: &View<'_>) -> Judged {
     if v.is_replica() {
         return does_not_apply("the server is a replica");
     }
+    let fix = if v.is_aurora() {
+        Fix::by_hand("Set binlog_format = ROW in the cluster's parameter group, and restart the writer.")
+    } else if v.is_rds() {
+        Fix::by_hand("Keep automated backups for a day or more: RDS has a binary log with them.")
+    } else {
+        v.fix("Turn it on, and delete skip-log-bin from the configuration if it is there.", &to_turn_on(v)?)?
+    };
     Found::because("There is no binary log: no recovery to a point in time, and no replica.")
-        .fix(v.fix(
-            "Turn it on, and delete skip-log-bin from the configuration if it is there.",
-            &to_turn_on(v)?,
-        )?)
+        .fix(fix)
         .answer()
 }

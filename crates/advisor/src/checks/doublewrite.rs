@@ -114,8 +114,8 @@ fn batches(v: &View<'_>) -> Judged {
 
 fn rds(v: &View<'_>) -> Judged {
     v.text("datadir")?;
-    if !v.is_rds() || v.observation().facts.as_ref().is_some_and(|facts| facts.aurora.is_some()) {
-        return does_not_apply("the server is no RDS instance with a file system");
+    if !v.is_rds() {
+        return does_not_apply("the server is no RDS instance");
     }
     if !is_on(v.text("innodb_doublewrite")?) {
         return FINE;

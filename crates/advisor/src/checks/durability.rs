@@ -390,7 +390,7 @@ fn engines(v: &View<'_>) -> Judged {
     };
     Found::because(format!("{what}: {}.", names.join(", ")))
         .severity(severity)
-        .fix(Fix::by_hand("List them: SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE ENGINE IN ('MyISAM', 'Aria') AND TABLE_SCHEMA NOT IN ('mysql', 'sys'). Convert each: ALTER TABLE name ENGINE = InnoDB. It copies the table, so try it on a replica first."))
+        .fix(Fix::by_hand("List them: SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE ENGINE IN ('MyISAM', 'Aria') AND TABLE_TYPE = 'BASE TABLE' AND TABLE_SCHEMA NOT IN ('mysql', 'sys', 'information_schema', 'performance_schema'). Convert each: ALTER TABLE name ENGINE = InnoDB. It copies the table, so try it on a replica first."))
         .answer()
 }
 

@@ -121,7 +121,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         code: "O08",
         title: "Temporary tables do not take the data's IOPS",
-        condition: "temporary tables beside the data, and over 10 of them a second on disk. MySQL from 8.0.16 on has them in innodb_temp_tablespaces_dir, other servers in tmpdir",
+        condition: "temporary tables beside the data, and over 10 of them a second on disk. MySQL from 8.0.16 on has them in innodb_temp_tablespaces_dir, MySQL before that with internal_tmp_disk_storage_engine = INNODB beside the data, other servers in tmpdir",
         reason: "under 10 a second they are small against any volume",
         servers: EVERY,
         severity: Severity::Low,
@@ -369,7 +369,15 @@ const IN_TABLESPACES: Servers = Servers { since: Some((8, 0, 16)), ..Servers::MY
 
 fn temporary(v: &View<'_>) -> Judged {
     let (flavour, version) = v.server()?;
-    let tables = if flavour.is_among(version, IN_TABLESPACES) { in_tablespaces(v)? } else { in_tmpdir(v)? };
+    let engine = v.maybe("internal_tmp_disk_storage_engine")?;
+    let tables = if flavour.is_among(version, IN_TABLESPACES) {
+        in_tablespaces(v)?
+    } else if engine.is_some_and(|engine| engine.eq_ignore_ascii_case("innodb")) {
+        let text = "Set internal_tmp_disk_storage_engine = MYISAM with tmpdir on a volume of its own or a bounded tmpfs";
+        Some((v.growth("created_tmp_disk_tables")?, text))
+    } else {
+        in_tmpdir(v)?
+    };
     let Some((tables, text)) = tables.filter(|(tables, _)| *tables > 10.0) else { return FINE };
     Found::because(format!("{} temporary tables a second are written beside the data.", figure(tables)))
         .fix(Fix::by_hand(format!(

@@ -263,7 +263,7 @@ fn flush_sync(v: &View<'_>) -> Judged {
 /// F08 where the server does not count such flushes: MySQL does not by default.
 fn uncounted_bursts(v: &View<'_>) -> Judged {
     let missing = || {
-        let why = "SET GLOBAL innodb_monitor_enable = 'buffer_flush_sync_total_pages' counts them";
+        let why = "SET GLOBAL innodb_monitor_enable = 'buffer_flush_sync_total_pages' (on RDS in the parameter group) counts them";
         Gap::Missing(NotSeen { what: "flushes because the redo log is full".into(), why: why.into() })
     };
     let (age, most) = checkpoint(v).map_err(|_| missing())?;
@@ -288,7 +288,7 @@ fn uncounted_bursts(v: &View<'_>) -> Judged {
 }
 
 /// What to do about bursts that flush.
-const BURSTS: &str = "Enlarge the redo log (R01). Where that is not possible, SET GLOBAL innodb_flush_sync = OFF keeps bursts within innodb_io_capacity_max, and writers wait instead.";
+const BURSTS: &str = "Enlarge the redo log (R01). Where that is not possible, innodb_flush_sync = OFF keeps bursts within innodb_io_capacity_max, and writers wait instead.";
 
 fn cached_once(v: &View<'_>) -> Judged {
     let buffering = v.maybe("innodb_data_file_buffering")?;

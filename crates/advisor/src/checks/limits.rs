@@ -43,13 +43,14 @@ pub(super) fn is_throttled(v: &View<'_>, files: VolumeFiles) -> bool {
 
 pub(super) fn limit(v: &View<'_>, files: VolumeFiles) -> Judged {
     if let Some((share, what)) = by_volume(v, files).filter(|(share, _)| *share > SELDOM) {
+        let (fix, gain) = raise(v, files, what == "IOPS");
         return Found::because(format!(
             "{} was asked for more {what} than it has for {} of the time, as EBS counted it.",
             subject(files),
             percent(share)
         ))
-        .at_most(Some(Benefit { at_most: MORE, of: CARRIED }))
-        .fix(raise(v, files, what == "IOPS"))
+        .at_most(gain)
+        .fix(fix)
         .answer();
     }
     let peaks = v.observation().peaks.filter(|_| files == VolumeFiles::Data);
@@ -65,7 +66,7 @@ pub(super) fn limit(v: &View<'_>, files: VolumeFiles) -> Judged {
                 "The volume was over its {what} in {} of the minutes.",
                 percent(share)
             ))
-            .fix(raise(v, files, what == "IOPS"))
+            .fix(raise(v, files, what == "IOPS").0)
             .answer();
         }
     }
@@ -84,38 +85,43 @@ pub(super) fn limit(v: &View<'_>, files: VolumeFiles) -> Judged {
     } else {
         format!("{}/s of {}/s, {}.", size(load.bytes), size(bytes), percent(of_bytes))
     };
-    Found::because(format!("{} is at its limit: {why}", subject(files)))
-        .at_most(Some(Benefit { at_most: MORE, of: CARRIED }))
-        .fix(raise(v, files, by_iops))
-        .answer()
-}
-
-/// How much more of a limit is advised.
-const MORE: f64 = 1.5;
-/// What the advice gives more of.
-const CARRIED: &str = "the I/O that the volume carries";
-
-/// Half as much again of the limit that is reached, with its price where the catalogue has one; less where AWS has less.
-fn raise(v: &View<'_>, files: VolumeFiles, iops: bool) -> Fix {
-    let what = if iops { "IOPS" } else { "throughput" };
-    let Ok(volume) = v.volume(files) else {
-        return Fix::by_hand(format!(
-            "Raise the volume's {what}, or let the server do less I/O (B02, R01, F02 first)."
-        ));
-    };
-    if let Some(other) = MORE_BY.iter().find_map(|share| raised(v, &volume, iops, *share)) {
-        let text =
-            format!("Let the server do less I/O (B02, R01, F02 first), or modify the volume to {other}.");
-        return Fix::by_hand(text).of_volume(files, &other.spec);
-    }
-    Fix::by_hand(format!(
-        "Let the server do less I/O (B02, R01, F02 first). There is no more {what} for this type and size: enlarge the volume, \
-         stripe several (RAID 0), or take a type with a higher limit (io2)."
-    ))
+    let (fix, gain) = raise(v, files, by_iops);
+    Found::because(format!("{} is at its limit: {why}", subject(files))).at_most(gain).fix(fix).answer()
 }
 
 /// Shares of what is there that are tried, the largest first.
 const MORE_BY: [(u64, u64); 3] = [(3, 2), (5, 4), (9, 8)];
+
+/// So much more of the I/O that the volume carries.
+fn more(share: (u64, u64)) -> Benefit {
+    Benefit { at_most: share.0 as f64 / share.1 as f64, of: "the I/O that the volume carries" }
+}
+
+/// Half as much again of the limit that is reached, with its price where the catalogue has one, and the gain; less where AWS has
+/// less. No gain is known where AWS has no more of this type.
+fn raise(v: &View<'_>, files: VolumeFiles, iops: bool) -> (Fix, Option<Benefit>) {
+    let what = if iops { "IOPS" } else { "throughput" };
+    let Ok(volume) = v.volume(files) else {
+        let text = format!("Raise the volume's {what}, or let the server do less I/O (B02, R01, F02 first).");
+        return (Fix::by_hand(text), Some(more(MORE_BY[0])));
+    };
+    let larger = MORE_BY.iter().find_map(|share| Some((raised(v, &volume, iops, *share)?, *share)));
+    if let Some((other, share)) = larger {
+        let text =
+            format!("Let the server do less I/O (B02, R01, F02 first), or modify the volume to {other}.");
+        return (Fix::by_hand(text).of_volume(files, &other.spec), Some(more(share)));
+    }
+    let (stripe, other) = if is_kind(&volume, "io2") {
+        (" or stripe several (RAID 0)", "")
+    } else {
+        (" stripe several (RAID 0),", " or take a type with a higher limit (io2)")
+    };
+    let text = format!(
+        "Let the server do less I/O (B02, R01, F02 first). There is no more {what} for this type and size: enlarge the volume,\
+         {stripe}{other}."
+    );
+    (Fix::by_hand(text), None)
+}
 
 /// The volume with a larger limit, and what it costs; None where that cannot be bought of its type.
 fn raised(v: &View<'_>, volume: &Resolved, iops: bool, share: (u64, u64)) -> Option<Replacement> {
@@ -129,7 +135,7 @@ fn raised(v: &View<'_>, volume: &Resolved, iops: bool, share: (u64, u64)) -> Opt
             mib_s => (own.iops.map(more), mib_s),
         };
         let bought = (wanted_iops, wanted_mib_s) != (own.iops, own.throughput_mib_s);
-        return bought.then(|| instead(v, volume, &own.kind, wanted_iops, wanted_mib_s).ok())?;
+        return if bought { instead(v, volume, &own.kind, wanted_iops, wanted_mib_s).ok() } else { None };
     }
     // A type whose performance follows from its size has neither for sale.
     let ceiling = volume.members[0].iops.map_or(3_000, |rate| rate.ceiling);

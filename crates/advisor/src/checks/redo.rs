@@ -206,7 +206,7 @@ pub(super) fn capacity(v: &View<'_>) -> Result<f64, Gap> {
 const SYNC_FLUSH_SHARE: f64 = 0.83;
 
 /// What turns on the counters of the checkpoint.
-const COUNT_CHECKPOINT: &str = "SET GLOBAL innodb_monitor_enable = 'log_lsn_checkpoint_age' counts it; or grant PROCESS, with which SHOW ENGINE INNODB STATUS has it";
+const COUNT_CHECKPOINT: &str = "SET GLOBAL innodb_monitor_enable = 'log_lsn_checkpoint_age' (on RDS in the parameter group) counts it; or grant PROCESS, with which SHOW ENGINE INNODB STATUS has it";
 
 /// The checkpoint's age, bytes.
 fn checkpoint_age_of(v: &View<'_>) -> Result<f64, Gap> {
@@ -249,7 +249,7 @@ fn files(v: &View<'_>) -> Result<f64, Gap> {
     v.number("innodb_log_files_in_group")
 }
 
-/// The largest log in whole MiB up to `wanted` that leaves half of what is free now on its file system; `wanted` where the free
+/// The largest log in steps of 64 MiB up to `wanted` that leaves half of what is free now on its file system; `wanted` where the free
 /// space is not known.
 fn with_room(v: &View<'_>, wanted: f64, capacity: f64) -> f64 {
     let free = v.place(Files::Redo).ok().and_then(|place| place.free_bytes);
@@ -267,7 +267,7 @@ fn with_room(v: &View<'_>, wanted: f64, capacity: f64) -> f64 {
 
 /// The fix that gives the log a capacity, bytes, or as much of it as its file system holds.
 fn resize(v: &View<'_>, wanted: f64, capacity: f64) -> Result<Fix, Gap> {
-    let bytes = with_room(v, wanted, capacity);
+    let bytes = if wanted > capacity { with_room(v, wanted, capacity) } else { wanted };
     if bytes < wanted && bytes < 1.1 * capacity {
         return Ok(Fix::by_hand(format!(
             "The redo log should have {}, for which its file system has no room: enlarge the volume first, or move the log to \
@@ -430,7 +430,7 @@ fn log_buffering(v: &View<'_>) -> Judged {
     if !v.is_copy() {
         return found
             .fix(Fix::by_hand(
-                "Where the loss of D01 is accepted, measure with SET GLOBAL innodb_log_file_buffering = ON.",
+                "Where the loss of D01 is accepted, measure with innodb_log_file_buffering = ON.",
             ))
             .answer();
     }

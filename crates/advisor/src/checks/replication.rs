@@ -178,10 +178,17 @@ fn runs(v: &View<'_>) -> Judged {
     let number = numbers.into_iter().find_map(|name| replica.get(name).filter(|number| *number != "0"));
     let error =
         number.map(|number| format!(" The number of the last error is {number}.")).unwrap_or_default();
+    let (show, forget) = if v.is_mariadb()? {
+        ("SHOW ALL SLAVES STATUS", "RESET SLAVE ALL (of a connection with a name: RESET SLAVE 'name' ALL)")
+    } else if v.server()?.1 >= Version::new(8, 0, 22) {
+        ("SHOW REPLICA STATUS", "RESET REPLICA ALL")
+    } else {
+        ("SHOW SLAVE STATUS", "RESET SLAVE ALL")
+    };
     Found::because(format!("Replication is not running: receiving {io}, applying {sql}.{error}"))
-        .fix(crate::fix::Fix::by_hand(
-            "Read the error (SHOW REPLICA STATUS; on MariaDB SHOW ALL SLAVES STATUS), mend its cause, and start replication. A server that was promoted forgets its old source with RESET REPLICA ALL.",
-        ))
+        .fix(crate::fix::Fix::by_hand(format!(
+            "Read the error ({show}), mend its cause, and start replication. A server that was promoted forgets its old source with {forget}."
+        )))
         .answer()
 }
 

@@ -233,7 +233,12 @@ struct Blocking<'a>(&'a Socket);
 
 impl Read for Blocking<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        Ok(rustix::net::recv(self.0, buffer, RecvFlags::empty())?.1)
+        match rustix::net::recv(self.0, buffer, RecvFlags::empty()) {
+            Ok((_, read)) => Ok(read),
+            // rustls reads again where a read was interrupted: a signal would not end a wait.
+            Err(Errno::INTR) => Err(io::Error::other("a signal interrupted it")),
+            Err(errno) => Err(errno.into()),
+        }
     }
 }
 

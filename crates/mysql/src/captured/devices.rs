@@ -97,9 +97,13 @@ fn machines(text: &str) -> BTreeSet<String> {
         let name = |host: &serde_json::Value| Some(host.get("nodename")?.as_str()?.to_owned());
         return hosts.iter().filter_map(name).collect();
     }
-    let name =
-        |line: &str| Some(line.strip_prefix("Linux ")?.split_once('(')?.1.split_once(')')?.0.to_owned());
-    text.lines().filter_map(name).collect()
+    text.lines().filter_map(machine).map(str::to_owned).collect()
+}
+
+/// The name in the first line of a run, `Linux 6.1.0-13-amd64 (db1) ...`; None in another line, such as that of `uname -a`.
+fn machine(line: &str) -> Option<&str> {
+    let (_, rest) = line.strip_prefix("Linux ")?.trim_start().split_once(char::is_whitespace)?;
+    Some(rest.trim_start().strip_prefix('(')?.split_once(')')?.0)
 }
 
 /// What devices did, by name.
@@ -187,8 +191,8 @@ fn printed(text: &str) -> Option<Vec<TimedReport>> {
             header.clear();
             continue;
         };
-        if *first == "Linux" && line.contains('(') {
-            // A run begins with the kernel and the machine's name.
+        // A run begins with the kernel and the machine's name.
+        if machine(line).is_some() {
             is_since_start = true;
         } else if *first == "avg-cpu:" {
             let values: Vec<&str> = lines.next().unwrap_or_default().split_whitespace().collect();
@@ -348,4 +352,18 @@ fn counters(text: &str) -> Option<Devices> {
         seconds: Some(seconds),
         ..Devices::default()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_machine_is_that_of_iostat_and_not_a_word_of_uname() {
+        assert_eq!(machine("Linux 6.1.0-13-amd64 (db1) \t11/22/2026 \t_x86_64_\t(2 CPU)"), Some("db1"));
+        let uname =
+            "Linux db1 6.1.0-13-amd64 #1 SMP PREEMPT_DYNAMIC Debian 6.1.55-1 (2023-09-29) x86_64 GNU/Linux";
+        let version = "Linux version 6.1.0-13-amd64 (debian-kernel@lists.debian.org) (gcc-12 12.2.0)";
+        assert_eq!([machine(uname), machine(version), machine("Linux")], [None; 3]);
+    }
 }

@@ -153,26 +153,34 @@ fn is_kept(column: &str) -> bool {
 /// Channels of group replication have no source, and run only while a member joins.
 const OF_A_GROUP: &str = "group_replication_";
 
+/// The threads of a channel, by the names of both makers and of all versions.
+const THREADS: [&str; 4] =
+    ["slave_io_running", "slave_sql_running", "replica_io_running", "replica_sql_running"];
+
 /// The columns that are kept of the channel that is worst off: one that does not run, else the one that is behind most. Empty
-/// where the server has no source.
+/// where the server has no source. `any_channel_running` says that another one runs.
 pub(crate) fn worst_channel(channels: impl IntoIterator<Item = Variables>) -> Variables {
     let of_source =
         |channel: &Variables| channel.get("channel_name").is_none_or(|name| !name.starts_with(OF_A_GROUP));
     let trouble = |channel: &Variables| {
-        let threads = ["slave_io_running", "slave_sql_running", "replica_io_running", "replica_sql_running"];
         let stopped =
-            threads.iter().filter(|name| channel.get(name).is_some_and(|word| word != "Yes")).count();
+            THREADS.iter().filter(|name| channel.get(name).is_some_and(|word| word != "Yes")).count();
         let behind = ["seconds_behind_source", "seconds_behind_master"]
             .iter()
             .find_map(|name| channel.get(name)?.parse::<u64>().ok());
         (stopped, behind.unwrap_or(0))
     };
+    let channels: Vec<Variables> = channels.into_iter().filter(of_source).collect();
+    let runs =
+        |channel: &Variables| THREADS.iter().any(|name| channel.get(name).is_some_and(|word| word != "No"));
+    let others = channels.len() > 1 && channels.iter().any(runs);
     // Of equals the first, as the server lists them.
-    let worst = channels
-        .into_iter()
-        .filter(of_source)
-        .reduce(|worst, one| if trouble(&one) > trouble(&worst) { one } else { worst });
-    let kept = |channel: Variables| channel.iter().filter(|(name, _)| is_kept(name)).collect();
+    let worst =
+        channels.into_iter().reduce(|worst, one| if trouble(&one) > trouble(&worst) { one } else { worst });
+    let kept = |channel: Variables| {
+        let others = others.then_some(("any_channel_running", "Yes"));
+        channel.iter().filter(|(name, _)| is_kept(name)).chain(others).collect()
+    };
     worst.map(kept).unwrap_or_default()
 }
 
@@ -240,7 +248,11 @@ fn tables(
         let bytes = if name.eq_ignore_ascii_case("innodb") { bytes } else { 0 };
         Some(Engine { name: name.to_owned(), tables: tables.parse().ok()?, bytes })
     };
-    let engines = pairs(rows).iter().filter_map(engine).collect();
+    let mut engines: Vec<Engine> = pairs(rows).iter().filter_map(engine).collect();
+    // An account may read the sizes of files and see no table.
+    if bytes > 0 && !engines.iter().any(|engine| engine.name.eq_ignore_ascii_case("innodb")) {
+        engines.push(Engine { name: "InnoDB".into(), tables: 0, bytes });
+    }
     let hidden = match answered(session.rows(SEES_ALL))? {
         Ok(rows) => number(rows) == 0,
         Err(_) => true,
@@ -294,6 +306,12 @@ mod tests {
         assert_eq!(sql(vec![fine(), behind()]), is([Some("Yes"), Some("40")]));
         assert_eq!(sql(vec![behind(), stopped(), fine()]), is([Some("No"), None]));
         assert_eq!(sql(vec![]), is([None, None]));
+        let runs = |channels: Vec<Variables>| worst_channel(channels).get("any_channel_running").is_some();
+        let dead = || channel("d", ["No", "No"], None);
+        assert_eq!(
+            [runs(vec![dead(), fine()]), runs(vec![dead(), dead()]), runs(vec![dead()])],
+            [true, false, false]
+        );
         let member = channel("group_replication_recovery", ["No", "No"], None);
         assert!(worst_channel([member.clone()]).is_empty(), "a member of a group has no source");
         assert_eq!(sql(vec![member, fine()]), is([Some("Yes"), Some("3")]));

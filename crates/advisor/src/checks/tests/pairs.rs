@@ -575,6 +575,13 @@ const FILES: &[Pair] = &[
     ("O07", "1023", "1024", |x| mysql().host(|host| host.server_open_files = Some(whole(x)))),
     ("O08", "11", "10", |x| mariadb().grew("created_tmp_disk_tables", n(x)).device(device("sda"))),
     ("O08", "11", "10", |x| in_tablespaces("./#innodb_temp/").grew("created_tmp_disk_tables", n(x))),
+    ("O08", "INNODB", "MYISAM", |x| {
+        let mut seen = server("5.7.44").var("internal_tmp_disk_storage_engine", x).device(device("sda"));
+        let places = &mut seen.rest.host.as_mut().unwrap().places;
+        let temporary = places.iter_mut().find(|place| place.files == Files::Temporary).unwrap();
+        temporary.mount_point = "/other".into();
+        seen.grew("created_tmp_disk_tables", 11.0)
+    }),
     ("O08", "/data/tmp/", "/other/", |x| in_tablespaces(x).grew("created_tmp_disk_tables", 11.0)),
     ("O09", "149", "150", |x| {
         mysql().place(
