@@ -2,21 +2,32 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
+use ebbtide_load::Session;
+
 use super::codes;
-use crate::candidate::started;
+use crate::candidate::{Started, started};
 use crate::harness::{Home, Ran};
+
+/// A server with an account that has no grant.
+fn with_few(name: &str) -> Option<(Started, Session)> {
+    let started = started(name, &[("log_bin", "on")])?;
+    let mut session = started.server.session().unwrap();
+    session.execute("CREATE USER few@localhost IDENTIFIED BY 'few-secret'").unwrap();
+    Some((started, session))
+}
+
+/// Runs the doctor with the password of that account.
+fn as_few(home: &Home, words: &[&str]) -> Ran {
+    let mut command = home.command(words);
+    Ran::of(command.env("EBBTIDE_MYSQL_PASSWORD", "few-secret").output().unwrap()).with(words)
+}
 
 #[test]
 fn an_account_with_few_grants_of_mysql_is_told_what_others_need() {
-    let Some(started) = started("mysql-9.7", &[("log_bin", "on")]) else { return };
-    let mut session = started.server.session().unwrap();
-    session.execute("CREATE USER few@localhost IDENTIFIED BY 'few-secret'").unwrap();
+    let Some((started, mut session)) = with_few("mysql-9.7") else { return };
     let home = Home::new();
     let words = ["doctor", &started.socket(), "--mysql-user=few", "--interval=1s", "--json"];
-    let not_seen = || {
-        let ran = Ran::of(home.command(&words).env("EBBTIDE_MYSQL_PASSWORD", "few-secret").output().unwrap());
-        ran.with(&words).json()["not_seen"].to_string()
-    };
+    let not_seen = || as_few(&home, &words).json()["not_seen"].to_string();
     let why = not_seen();
     for privilege in ["REPLICATION CLIENT", "PROCESS", "SELECT on performance_schema.*"] {
         assert!(why.contains(&format!("grant {privilege}")), "{privilege}: {why}");
@@ -33,15 +44,11 @@ fn an_account_with_few_grants_of_mysql_is_told_what_others_need() {
 
 #[test]
 fn an_account_with_few_grants_gets_answers_and_the_grants_that_others_need() {
-    let Some(started) = started("system", &[("log_bin", "on")]) else { return };
-    let mut session = started.server.session().unwrap();
-    session.execute("CREATE USER few@localhost IDENTIFIED BY 'few-secret'").unwrap();
+    let Some((started, mut session)) = with_few("system") else { return };
     let home = Home::new();
     let socket = started.socket();
     let words = ["doctor", &socket, "--mysql-user=few", "--interval=1s", "--json"];
-    let ran = Ran::of(home.command(&words).env("EBBTIDE_MYSQL_PASSWORD", "few-secret").output().unwrap())
-        .with(&words);
-    let answer = ran.json();
+    let answer = as_few(&home, &words).json();
     assert!(codes(&answer["fine"]).contains("D01"), "{answer}");
     let why = answer["not_seen"].to_string();
     assert!(why.contains("grant REPLICATION CLIENT") && why.contains("grant PROCESS"), "{why}");
@@ -51,13 +58,9 @@ fn an_account_with_few_grants_gets_answers_and_the_grants_that_others_need() {
     session.execute("CREATE TABLE d.m (a INT) ENGINE = MyISAM").unwrap();
     session.execute("CREATE TABLE d.i (a INT) ENGINE = InnoDB").unwrap();
     session.execute("GRANT PROCESS ON *.* TO few@localhost").unwrap();
-    let d11 = |list: &str| {
-        let ran = Ran::of(home.command(&words).env("EBBTIDE_MYSQL_PASSWORD", "few-secret").output().unwrap());
-        codes(&ran.with(&words).json()[list]).contains("D11")
-    };
+    let d11 = |list: &str| codes(&as_few(&home, &words).json()[list]).contains("D11");
     assert!(d11("unknown"), "what is not seen is not fine");
-    let capture = ["doctor", "capture", &socket, "--mysql-user=few", "--interval=1s"];
-    let ran = Ran::of(home.command(&capture).env("EBBTIDE_MYSQL_PASSWORD", "few-secret").output().unwrap());
+    let ran = as_few(&home, &["doctor", "capture", &socket, "--mysql-user=few", "--interval=1s"]);
     let captured: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
     let tables = &captured["observation"]["tables"]["engines"];
     assert!(tables[0]["bytes"].as_u64() > Some(0), "sizes of files that the account may read: {tables}");

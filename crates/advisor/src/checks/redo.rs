@@ -252,7 +252,8 @@ fn files(v: &View<'_>) -> Result<f64, Gap> {
 /// The largest log in steps of 64 MiB up to `wanted` that leaves half of what is free now on its file system; `wanted` where the free
 /// space is not known.
 fn with_room(v: &View<'_>, wanted: f64, capacity: f64) -> f64 {
-    let free = v.place(Files::Redo).ok().and_then(|place| place.free_bytes);
+    // Evidence only where it decides.
+    let free = v.observation().host.as_ref().and_then(|host| host.place(Files::Redo)?.free_bytes);
     let Some(free) = free else { return wanted };
     let free_half = 0.5 * free as f64;
     // MariaDB writes the new file before it deletes the old one.

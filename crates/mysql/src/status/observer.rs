@@ -90,9 +90,11 @@ impl Observer {
         let flavour = seen.facts.as_ref().map_or(Flavour::MySql, |facts| facts.flavour);
         let mut sampler = StatusSampler::open_as_it_is(self.session, flavour).map_err(ObserveError::First)?;
         let status_before = status(sampler.session()).map_err(ObserveError::First)?;
-        let selects =
-            if selects::are_needed(&status_before) { selects::sums(sampler.session()) } else { Ok(None) };
-        let selects = selects.map_err(ObserveError::First)?;
+        let selects = if selects::are_needed(&status_before) {
+            selects::sums(sampler.session()).map_err(ObserveError::First)?
+        } else {
+            None
+        };
         let before = sampler.sample().map_err(ObserveError::First)?;
         let first = FirstLook { selects, status: status_before, counters: before };
         match second_look(&mut sampler, &first, interval, &mut go_on, &mut seen) {
