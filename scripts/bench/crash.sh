@@ -5,6 +5,7 @@
 # usage: scripts/bench/crash.sh [EBBTIDE]
 # Settings by environment: CUTS=200 of each of the two arms, MOMENTS=random,page,... (docs/crash.md says which find what
 #   in which server), SERVER=PATH|NAME, SEED=N, KEEP=DIR keeps the results, EBBTIDE_HOME the data that runs share;
+#   without KEEP and EBBTIDE_HOME both are in a temporary folder, which stays where a cut did harm: its images are in it;
 #   BENCH_TINY=1: two cuts of each arm.
 #
 # The arms: doublewrite on where storage tears pages, and off where it does not. Fails where a canary was missed or a
@@ -19,7 +20,16 @@ EBBTIDE=$(realpath -- "${1:-target/release/ebbtide}")
 [[ $CUTS =~ ^[1-9][0-9]*$ ]] || { echo "CUTS=$CUTS: a number from 1 on" >&2; exit 2; }
 
 WORK=$(mktemp -d "${TMPDIR:-/tmp}/ebbtide-bench-crash.XXXXXX")
-trap 'rm -rf "$WORK"' EXIT
+# What a cut did must be looked at: only a clean run is thrown away.
+end() {
+    local status=$?
+    if [ "$status" = 0 ]; then
+        rm -rf "$WORK"
+    else
+        echo "kept: $WORK; the images of bad cuts are in it. Judge one again: EBBTIDE_HOME=$EBBTIDE_HOME $EBBTIDE crash --replay SEED" >&2
+    fi
+}
+trap end EXIT
 export EBBTIDE_HOME=${EBBTIDE_HOME:-$WORK/home}
 
 echo 'promised: 60 verified cuts a minute on two cores, canaries caught, and no harm to a server with durable settings'

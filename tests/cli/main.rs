@@ -11,7 +11,6 @@ mod doctor;
 mod doctor_proof;
 mod documents;
 mod faults;
-mod findings;
 mod harness;
 mod log;
 mod manual;

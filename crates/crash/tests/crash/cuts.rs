@@ -26,7 +26,7 @@ question = "Does the tester see what there is to see?"
 rows = 4_000
 
 # Units of 16 KiB below pages that are aligned to them: on units of 4 KiB MariaDB may fail to restore a torn first page of a file
-# (docs/findings/torn-first-page.md), once in some hundred cuts, whatever its settings. Canaries have volumes of their own.
+# (findings/torn-first-page.md), once in some hundred cuts, whatever its settings. Canaries have volumes of their own.
 [volumes]
 data = "gp3:size=2GiB,twp=on"
 
@@ -95,7 +95,7 @@ flush_log_at_trx_commit = 1
 flush_log_at_trx_commit = 1
 [arms.binlog-apart.volumes]
 binlog = \"gp3:size=1GiB,twp=on\"
-# Without ddl, which MariaDB does not survive here: docs/findings/unsynced-rename.md.
+# Without ddl, which MariaDB does not survive here: findings/unsynced-rename.md.
 [arms.binlog-apart.crash]
 moments = [\"random\", \"checkpoint\", \"doublewrite\", \"page\", \"redo\", \"binlog-rotation\", \"extension\"]
 

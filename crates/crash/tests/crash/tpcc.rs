@@ -14,7 +14,7 @@ title = "Cuts under TPC-C"
 warehouses = 1
 
 # Units of 16 KiB below pages that are aligned to them: on units of 4 KiB MariaDB may fail to restore a torn first page of a file
-# (docs/findings/torn-first-page.md), once in some hundred cuts, whatever its settings. Canaries have volumes of their own.
+# (findings/torn-first-page.md), once in some hundred cuts, whatever its settings. Canaries have volumes of their own.
 [volumes]
 data = "gp3:size=4GiB,twp=on"
 
