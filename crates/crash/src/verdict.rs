@@ -173,8 +173,13 @@ mod tests {
                 (given_up, Evidence::Nothing),
             ] {
                 let died = ServerError::Died { end: end.clone(), cause: None, log: log.clone() };
-                let not_started =
-                    ServerError::DidNotStart { end, initializing: false, cause: None, log: log.clone() };
+                let not_started = ServerError::DidNotStart {
+                    user: "nobody".into(),
+                    end,
+                    initializing: false,
+                    cause: None,
+                    log: log.clone(),
+                };
                 for error in [died, not_started] {
                     let (end, cause) = end_of(&error);
                     assert_eq!(of_end(end, cause, Log::Silent), expected, "{error:?}");

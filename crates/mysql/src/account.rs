@@ -37,6 +37,31 @@ impl Account {
         Ok(Self { name, uid, gid, switch: true })
     }
 
+    /// The user that a server on these data runs as: the owner of the data directory, where it has one that is not root.
+    /// Data that were made as one user stay readable when the machine gets another user for servers.
+    pub(crate) fn for_data(data: &Path) -> Result<Self, ServerError> {
+        let account = Self::for_server()?;
+        match std::fs::symlink_metadata(data) {
+            Ok(facts) => Ok(account.of_owner(facts.uid(), facts.gid())),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(account),
+            Err(error) => Err(ServerError::at("look at", data)(error)),
+        }
+    }
+
+    /// The user that owns files which a server is to read. Root owns what no server has had yet.
+    fn of_owner(self, uid: u32, gid: u32) -> Self {
+        if !self.switch || uid == 0 || (uid, gid) == (self.uid, self.gid) {
+            return self;
+        }
+        let passwd = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+        Self { name: name_of(&passwd, uid), uid, gid, switch: true }
+    }
+
+    /// Its name, for messages.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// The words before the server's command that make it run as this user and end with our thread, so
     /// that a killed process leaves no server behind.
     pub(crate) fn words(&self) -> Vec<String> {
@@ -96,6 +121,16 @@ impl Account {
     }
 }
 
+/// The name of a user in a passwd file, or its number.
+fn name_of(passwd: &str, uid: u32) -> String {
+    let named = passwd.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        (fields.nth(1)?.parse::<u32>() == Ok(uid)).then(|| name.to_owned())
+    });
+    named.unwrap_or_else(|| format!("uid {uid}"))
+}
+
 /// The first of [`USERS`] in a passwd file, with its user and group.
 fn unprivileged(passwd: &str) -> Option<(String, u32, u32)> {
     let find = |wanted: &str| {
@@ -122,6 +157,19 @@ mod tests {
         assert_eq!(unprivileged(passwd), Some(("mysql".into(), 103, 112)));
         assert_eq!(unprivileged(&passwd.replace("mysql", "other")), Some(("nobody".into(), 65534, 65533)));
         assert_eq!(unprivileged("mysql:x:0:0::/:/x\n"), None);
+    }
+
+    #[test]
+    fn data_keep_the_user_that_they_were_made_as() {
+        let now = Account { name: "mysql".into(), uid: 103, gid: 112, switch: true };
+        assert_eq!(now.clone().of_owner(0, 0), now, "nobody has run on them yet");
+        assert_eq!(now.clone().of_owner(103, 112), now);
+        let before = now.clone().of_owner(4_000_001, 4_000_002);
+        assert_eq!((before.uid, before.gid, before.name.as_str()), (4_000_001, 4_000_002, "uid 4000001"));
+        let ourselves = Account { switch: false, ..now };
+        assert_eq!(ourselves.clone().of_owner(4_000_001, 4_000_002), ourselves, "only root becomes another");
+        let passwd = "root:x:0:0:root:/root:/bin/bash\nnobody:x:65534:65533::/:/x\n";
+        assert_eq!((name_of(passwd, 65_534), name_of(passwd, 7)), ("nobody".into(), "uid 7".into()));
     }
 
     #[test]

@@ -254,7 +254,7 @@ pub fn copy_files(
     stop: &dyn Fn() -> bool,
 ) -> Result<(), BackupError> {
     let program = PHYSICAL.find(binary)?;
-    let account = Account::for_server()?;
+    let account = Account::for_data(data)?;
     account.give_dir(to)?;
     let words = vec![
         program.display().to_string(),
@@ -276,7 +276,7 @@ pub fn copy_files(
 /// As [`dump`].
 pub fn prepare_files(binary: &Binary, dir: &Path, stop: &dyn Fn() -> bool) -> Result<(), BackupError> {
     let program = PHYSICAL.find(binary)?;
-    let account = Account::for_server()?;
+    let account = Account::for_data(dir)?;
     let words = vec![
         program.display().to_string(),
         "--no-defaults".to_owned(),

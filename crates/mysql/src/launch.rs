@@ -36,6 +36,7 @@ pub(crate) struct Launched {
     log: Log,
     options: Options,
     notes: Vec<String>,
+    user: String,
     left: Leaving,
 }
 
@@ -86,7 +87,7 @@ impl Launched {
         words.extend(task_argument(plan, task));
         let command = command(&words, left.cgroup.as_ref(), log_file, input)?;
         let process = Process::spawn(command).map_err(ServerError::at("start", &plan.binary.path))?;
-        let launched = Self { process, task, log, options, notes, left };
+        let launched = Self { process, task, log, options, notes, user: account.name().to_owned(), left };
         record.process = Stat::of(launched.pid()).map(|stat| (launched.pid(), stat.start_ticks));
         launched.left.work.save(&record)?;
         Ok(launched)
@@ -187,6 +188,7 @@ impl Launched {
             return ServerError::SettingRefused { words };
         }
         ServerError::DidNotStart {
+            user: self.user.clone(),
             end,
             initializing: self.task == Task::Initialize,
             cause: self.cause(),
@@ -309,6 +311,7 @@ mod tests {
                 log,
                 options: Options::default(),
                 notes: Vec::new(),
+                user: "nobody".into(),
                 left: Leaving { outlived: false, cgroup: None, work },
             };
             if script == "exit 3" {

@@ -63,7 +63,7 @@ impl Layout {
     /// [`ServerError::NothingToMove`] where the data were made without undo tablespaces, and what the file
     /// systems refuse.
     pub fn move_files(&self, binary: &Binary) -> Result<(), ServerError> {
-        let account = Account::for_server()?;
+        let account = Account::for_data(&self.data)?;
         self.give_to(&account)?;
         if let Some(redo) = &self.redo {
             self.move_all(redo, &account, |name| is_redo(name, binary))?;

@@ -91,6 +91,7 @@ const CAUSES: &[(&str, Cause)] = &[
     ("Permission denied", Cause::Forbidden),
     ("errno: 13", Cause::Forbidden),
     ("rror: 13", Cause::Forbidden),
+    ("must be writable", Cause::Forbidden),
     ("orrupt", Cause::Corrupt),
 ];
 

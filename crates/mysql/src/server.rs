@@ -45,7 +45,7 @@ impl Server {
     /// [`ServerError::Setting`] also for a setting that the server ignores with nothing but a warning; and
     /// everything that is checked before it is started.
     pub fn start(plan: &ServerPlan, progress: &dyn Fn(&str)) -> Result<Self, ServerError> {
-        let account = Account::for_server()?;
+        let account = Account::for_data(&plan.layout.data)?;
         for dir in plan.layout.dirs() {
             account.check_reach(dir)?;
         }

@@ -108,6 +108,16 @@ pub enum RunError {
         /// Trials altogether.
         of: usize,
     },
+    /// The first trial of each arm failed for one reason.
+    #[error("the first trial of each arm failed, so the run ended after {done} of {of} trials: {why}")]
+    AllFailed {
+        /// The reason.
+        why: String,
+        /// Trials in the results.
+        done: usize,
+        /// Trials altogether.
+        of: usize,
+    },
     /// The operating system refused.
     #[error("cannot {action}")]
     Io {
@@ -144,6 +154,10 @@ impl RunError {
             Self::Untried(error) | Self::Prepare(error) => return error.hint(false).map(str::to_owned),
             Self::Results(error) => return error.hint().map(str::to_owned),
             Self::Cancelled { .. } => "--resume goes on with what is missing",
+            Self::AllFailed { .. } => {
+                "mend the reason; --resume DIR then runs these trials again. If the data are the reason, \
+                 ebbtide run --delete-prepared NAME has them made anew"
+            }
             _ => return None,
         };
         Some(hint.to_owned())

@@ -33,7 +33,7 @@ pub(crate) mod statements;
 pub mod verdict;
 pub mod volume;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -230,6 +230,7 @@ impl Trials<'_> {
         let snapshots = maker.provide(&needs).map_err(|error| state.counted(error))?;
         let plan_of = |slot: &Slot| experiment::trial_estimate(self.experiment.data, &self.arm(slot).arm);
         let mut later: Duration = left.iter().map(|(_, slot)| plan_of(slot)).sum();
+        let mut first = FirstFailures::of(left.iter().map(|(_, slot)| slot.arm));
         for (index, slot) in left {
             if self.cancel.is_cancelled() {
                 return Err(state.cancelled());
@@ -246,6 +247,9 @@ impl Trials<'_> {
             state.done += 1;
             let progress = state.progress(index, slot, arm, later);
             self.events.send(ended(&trial, arm, progress));
+            if let Some(why) = first.ended(slot.arm, &trial.outcome).filter(|_| state.done < state.of) {
+                return Err(RunError::AllFailed { why, done: state.done, of: state.of });
+            }
         }
         Ok(store.run()?)
     }
@@ -270,6 +274,40 @@ impl Trials<'_> {
             cancel: self.cancel,
             events: self.events,
             progress,
+        }
+    }
+}
+
+/// Whether the first trial of each arm that is left fails for one reason: then every later one would, too.
+#[derive(Debug)]
+struct FirstFailures {
+    /// Arms whose first trial has not ended yet.
+    waiting: BTreeSet<usize>,
+    /// The reason so far, without its figures; None before the first failure.
+    reason: Option<String>,
+    /// Whether a trial was measured, or failed for another reason.
+    differ: bool,
+}
+
+impl FirstFailures {
+    fn of(arms: impl Iterator<Item = usize>) -> Self {
+        Self { waiting: arms.collect(), reason: None, differ: false }
+    }
+
+    /// Takes the end of a trial; the reason, once the first trials of all arms have failed for it.
+    fn ended(&mut self, arm: usize, outcome: &Outcome) -> Option<String> {
+        let is_first = self.waiting.remove(&arm);
+        match outcome {
+            Outcome::Failed { why, .. } if !self.differ => {
+                // Times, process ids and addresses differ between two failures of one kind.
+                let kind: String = why.chars().filter(|letter| !letter.is_ascii_digit()).collect();
+                self.differ = self.reason.get_or_insert_with(|| kind.clone()) != &kind;
+                (is_first && self.waiting.is_empty() && !self.differ).then(|| why.clone())
+            }
+            _ => {
+                self.differ = true;
+                None
+            }
         }
     }
 }
@@ -314,5 +352,35 @@ impl RunProgress {
             RunError::Cancelled { .. } => self.cancelled(),
             other => other,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failed(why: &str) -> Outcome {
+        Outcome::Failed { why: why.into(), log: Vec::new() }
+    }
+
+    #[test]
+    fn a_run_ends_when_the_first_trial_of_each_arm_failed_for_one_reason() {
+        let mut first = FirstFailures::of([0, 1, 0, 1].into_iter());
+        assert_eq!(first.ended(1, &failed("no file: error 13, process 4711")), None);
+        let why = first.ended(0, &failed("no file: error 13, process 5122"));
+        assert_eq!(why.as_deref(), Some("no file: error 13, process 5122"));
+    }
+
+    #[test]
+    fn a_run_goes_on_where_an_arm_was_measured_or_failed_otherwise() {
+        for other in [Outcome::Measured, failed("the volume is full")] {
+            let mut first = FirstFailures::of([0, 1].into_iter());
+            assert_eq!(first.ended(0, &failed("no file")), None);
+            assert_eq!(first.ended(1, &other), None, "{other:?}");
+            assert_eq!(first.ended(1, &failed("no file")), None, "later trials decide nothing");
+        }
+        let mut measured = FirstFailures::of([0, 1].into_iter());
+        assert_eq!(measured.ended(0, &Outcome::Measured), None);
+        assert_eq!(measured.ended(1, &failed("no file")), None);
     }
 }

@@ -57,8 +57,15 @@ pub enum ServerError {
         words: Vec<String>,
     },
     /// The server ended, or was not ready in time.
-    #[error("the server did not start: {}{end}{}", while_making(*initializing, end), because(cause.as_ref()))]
+    #[error(
+        "the server, as user '{user}', did not start: {}{end}{}{}",
+        while_making(*initializing, end),
+        because(cause.as_ref()),
+        first_error(log)
+    )]
     DidNotStart {
+        /// The user that it ran as.
+        user: String,
         /// How it ended, or why it was given up.
         end: ProcessEnd,
         /// Whether it was to make its data, and not to serve.
@@ -166,6 +173,12 @@ fn because(cause: Option<&Cause>) -> String {
     cause.map(|cause| format!(": {cause}")).unwrap_or_default()
 }
 
+/// The first line that the server itself marks as an error: what follows it is mostly its consequence.
+fn first_error(log: &[String]) -> String {
+    let first = log.iter().find_map(|line| line.find("[ERROR]").map(|begin| &line[begin..]));
+    first.map(|line| format!("; its first error: {line}")).unwrap_or_default()
+}
+
 /// Why a server did not start or died, as its log reports.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -246,7 +259,7 @@ impl Cause {
         match self {
             Self::NoSpace => Some("make the volume larger, or the data or the redo log smaller"),
             Self::Forbidden => Some(
-                "AppArmor may confine the server to the distribution's directories: `aa-status` shows it, and \
+                "the user that it runs as must own its files; AppArmor may confine the server to the distribution's directories: `aa-status` shows it, and \
                  docs/servers.md says how to lift it",
             ),
             Self::Memory => Some("give the instance more memory, or the server a smaller buffer pool"),

@@ -71,6 +71,37 @@ on_each_server! {
     }
 }
 
+#[test]
+fn data_are_served_as_the_user_that_owns_them_and_a_failed_start_names_the_user_and_the_first_error() {
+    if !rustix::process::geteuid().is_root() {
+        println!("SKIPPED: root, who runs a server as another user");
+        return;
+    }
+    let Some(bench) = Bench::of("system") else { return };
+    // A user that this machine does not have, as `nobody` is another one once `mysql` exists.
+    let give = |path: &std::path::Path, owner: &str| {
+        let given = std::process::Command::new("chown").args(["-R", owner]).arg(path).status().unwrap();
+        assert!(given.success());
+    };
+    let plan = bench.plan();
+    give(&plan.layout.data, "4000001:4000002");
+    let server = start(&plan);
+    let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
+    let uid = status.lines().find(|line| line.starts_with("Uid:")).unwrap();
+    assert_eq!(uid.split_whitespace().nth(1), Some("4000001"), "{uid}");
+    server.stop(PATIENCE).unwrap();
+
+    // Files of root in its directory stay closed to it.
+    let tablespace = plan.layout.data.join("ibdata1");
+    give(&tablespace, "0:0");
+    std::fs::set_permissions(&tablespace, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let error = Server::start(&plan, &|_| {}).unwrap_err();
+    let words = error.to_string();
+    assert!(words.starts_with("the server, as user 'uid 4000001', did not start: "), "{words}");
+    assert!(words.contains("; its first error: [ERROR] ") && words.contains("ibdata1"), "{words}");
+    assert!(error.hint().is_some_and(|hint| hint.contains("must own its files")), "{error:?}");
+}
+
 /// A program in a server's place that ends at once, as the words of a shell specify.
 fn ends(bench: &Bench, how: &str) -> Binary {
     let path = bench.path("ends");
