@@ -92,7 +92,7 @@ impl KeyUnwrapper for OneKey {
 /// An ideal volume: no limits, no service time.
 fn serve(store: &VolumeStore, name: &str, dir: &Path) -> (NbdServer, String) {
     let limits = Limits {
-        accounting: Accounting { merge: Merge::InFlight, ..Accounting::per_io() },
+        accounting: Accounting { merge: Merge::Waiting, ..Accounting::per_io() },
         durability: Durability { atomic_unit: AtomicUnit::SixteenKib, volatile_cache_bytes: 0 },
         ..Limits::unlimited(SIZE)
     };

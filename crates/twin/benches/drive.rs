@@ -48,7 +48,7 @@ fn gp3() -> Limits {
         size_bytes: 100 * GIB,
         iops: Some(RateLimit { allowance: 3_000, ..RateLimit::flat(3_000) }),
         throughput: Some(RateLimit::flat(125 * MIB)),
-        accounting: Accounting { merge: Merge::InFlight, ..Accounting::per_io() },
+        accounting: Accounting { merge: Merge::Waiting, ..Accounting::per_io() },
         service: ServiceTimes { read: curve.clone(), write: curve, ..ServiceTimes::instant() },
         durability: Durability { atomic_unit: AtomicUnit::FourKib, volatile_cache_bytes: 0 },
     }

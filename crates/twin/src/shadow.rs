@@ -75,7 +75,7 @@ mod tests {
         let curve = QuantileCurve::constant(Nanos::from_us(500));
         let limits = Limits {
             iops: Some(RateLimit::flat(iops)),
-            accounting: Accounting { merge: Merge::InFlight, ..Accounting::per_io() },
+            accounting: Accounting { merge: Merge::Waiting, ..Accounting::per_io() },
             service: ServiceTimes { read: curve.clone(), write: curve, ..ServiceTimes::instant() },
             ..Limits::unlimited(GIB)
         };

@@ -26,7 +26,7 @@ fn gp3() -> Limits {
         size_bytes: TIB,
         iops: Some(RateLimit { allowance: 3_000, ..RateLimit::flat(3_000) }),
         throughput: Some(RateLimit { allowance: 125 << 20, ..RateLimit::flat(125 << 20) }),
-        accounting: Accounting { merge: Merge::InFlight, ..Accounting::per_io() },
+        accounting: Accounting { merge: Merge::Waiting, ..Accounting::per_io() },
         service: ServiceTimes { read: curve.clone(), write: curve, ..ServiceTimes::instant() },
         durability: Durability { atomic_unit: AtomicUnit::SixteenKib, volatile_cache_bytes: 0 },
     }

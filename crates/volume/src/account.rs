@@ -17,8 +17,37 @@ pub(crate) struct Charge {
     pub(crate) operations: u64,
     /// Bytes that a throughput limit counts.
     pub(crate) bytes: u64,
+    /// Whether the I/O begins a unit. Otherwise all of it belongs to the unit that its stream is in.
+    pub(crate) begins_unit: bool,
     /// Whether the I/O continues its stream, so that a disk would not seek.
     pub(crate) sequential: bool,
+}
+
+/// From when on each limit covers an I/O, or the unit that it belongs to; zero without that limit.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Slots {
+    pub(crate) volume_iops: Nanos,
+    pub(crate) volume_throughput: Nanos,
+    pub(crate) instance_iops: Nanos,
+    pub(crate) instance_throughput: Nanos,
+}
+
+impl Slots {
+    /// From when on all limits cover it.
+    fn latest(&self) -> Nanos {
+        let volume = self.volume_iops.max(self.volume_throughput);
+        volume.max(self.instance_iops).max(self.instance_throughput)
+    }
+
+    /// The later slot of two units, limit by limit.
+    fn later(&self, other: &Self) -> Self {
+        Self {
+            volume_iops: self.volume_iops.max(other.volume_iops),
+            volume_throughput: self.volume_throughput.max(other.volume_throughput),
+            instance_iops: self.instance_iops.max(other.instance_iops),
+            instance_throughput: self.instance_throughput.max(other.instance_throughput),
+        }
+    }
 }
 
 /// A key that no stream has.
@@ -34,10 +63,14 @@ pub(crate) struct Accountant {
     /// Where each stream begins and goes on, with its operation: see [`key`].
     begin: [u64; STREAMS],
     next: [u64; STREAMS],
-    /// Bytes of each stream's units that are paid for and not used yet.
+    /// Bytes of each stream's units that no I/O has used yet.
     room: [u64; STREAMS],
-    /// When the I/O that last extended each stream completes.
-    in_flight_until: [Nanos; STREAMS],
+    /// Bytes of each stream's room that a throughput limit has counted already: of whole units.
+    paid: [u64; STREAMS],
+    /// From when on the limits cover the unit that each stream began last.
+    slots: [Slots; STREAMS],
+    /// Until when an I/O that continues the stream can join that unit.
+    open_until: [Nanos; STREAMS],
     /// Streams that went on since the hand last passed them: they get a second chance.
     continued: [bool; STREAMS],
     hand: usize,
@@ -60,12 +93,20 @@ fn find(keys: &[u64; STREAMS], wanted: u64) -> Option<usize> {
 
 impl Accountant {
     pub(crate) const fn new(rules: Accounting) -> Self {
+        const NO_SLOTS: Slots = Slots {
+            volume_iops: Nanos::ZERO,
+            volume_throughput: Nanos::ZERO,
+            instance_iops: Nanos::ZERO,
+            instance_throughput: Nanos::ZERO,
+        };
         Self {
             rules,
             begin: [NO_STREAM; STREAMS],
             next: [NO_STREAM; STREAMS],
             room: [0; STREAMS],
-            in_flight_until: [Nanos::ZERO; STREAMS],
+            paid: [0; STREAMS],
+            slots: [NO_SLOTS; STREAMS],
+            open_until: [Nanos::ZERO; STREAMS],
             continued: [false; STREAMS],
             hand: 0,
             current: 0,
@@ -77,12 +118,12 @@ impl Accountant {
         self.rules = rules;
     }
 
-    /// Charges an I/O submitted at `now`. [`Self::completes`] must follow with its completion time.
+    /// Charges an I/O submitted at `now`. [`Self::granted`] must follow with its slots.
     #[inline]
     pub(crate) fn charge(&mut self, io: Io, now: Nanos) -> Charge {
         let charge = self.count(io, now);
         let free = self.rules.free_writes && io.op == Op::Write;
-        if free { Charge { operations: 0, bytes: 0, ..charge } } else { charge }
+        if free { Charge { operations: 0, bytes: 0, begins_unit: false, ..charge } } else { charge }
     }
 
     #[inline]
@@ -90,7 +131,7 @@ impl Accountant {
         let unit = u64::from(self.rules.unit_bytes);
         let len = u64::from(io.len);
         let (from, to) = (key(io.offset, io.op), key(io.offset + len, io.op));
-        let (slot, sequential) = if let Some(stream) = find(&self.next, from) {
+        let (stream, sequential) = if let Some(stream) = find(&self.next, from) {
             self.next[stream] = to;
             (stream, true)
         } else if let Some(stream) = find(&self.begin, to) {
@@ -99,57 +140,85 @@ impl Accountant {
         } else {
             (self.begin_stream(from, to), false)
         };
-        self.current = slot;
+        self.current = stream;
         if sequential {
-            self.continued[slot] = true;
-            if !self.joins(slot, now) {
-                self.room[slot] = 0;
+            self.continued[stream] = true;
+            if !self.joins(stream, now) {
+                self.room[stream] = 0;
             }
-            self.absorb(slot, now);
+            self.absorb(stream, now);
         }
-        let fresh = len.saturating_sub(self.room[slot]);
-        let operations = match fresh {
+        let fresh = len.saturating_sub(self.room[stream]);
+        let units = match fresh {
             0 => 0,
             _ if fresh <= unit => 1,
             _ => fresh.div_ceil(unit),
         };
-        self.room[slot] = self.room[slot] + operations * unit - len;
-        let paid_before = operations.min(self.overpaid);
+        self.room[stream] = self.room[stream] + units * unit - len;
+        let paid_before = units.min(self.overpaid);
         self.overpaid -= paid_before;
-        let operations = operations - paid_before;
-        let bytes = if self.rules.whole_units { operations * unit } else { len };
-        Charge { operations, bytes, sequential }
+        let bytes = match (self.rules.whole_units, sequential) {
+            (false, _) => len,
+            (true, false) => {
+                self.paid[stream] = units * unit - len;
+                units * unit
+            }
+            (true, true) => {
+                let unpaid = len.saturating_sub(self.paid[stream]);
+                self.paid[stream] -= len - unpaid;
+                unpaid
+            }
+        };
+        Charge { operations: units - paid_before, bytes, begins_unit: units > 0, sequential }
     }
 
+    /// Whether an I/O that continues a stream can join its unit.
     fn joins(&self, stream: usize, now: Nanos) -> bool {
         match self.rules.merge {
             Merge::Never => false,
-            Merge::InFlight => now < self.in_flight_until[stream],
+            Merge::Waiting | Merge::InFlight => now < self.open_until[stream],
             Merge::Contiguous => true,
         }
     }
 
     /// Takes over the stream that begins where this one now ends.
-    fn absorb(&mut self, slot: usize, now: Nanos) {
-        let Some(other) = find(&self.begin, self.next[slot]).filter(|&other| other != slot) else { return };
-        self.next[slot] = self.next[other];
+    fn absorb(&mut self, stream: usize, now: Nanos) {
+        let Some(other) = find(&self.begin, self.next[stream]).filter(|&other| other != stream) else {
+            return;
+        };
+        self.next[stream] = self.next[other];
         if self.joins(other, now) {
             let unit = u64::from(self.rules.unit_bytes);
-            let room = self.room[slot] + self.room[other];
-            self.room[slot] = room % unit;
+            let room = self.room[stream] + self.room[other];
+            self.room[stream] = room % unit;
             self.overpaid += room / unit;
         }
-        self.in_flight_until[slot] = self.in_flight_until[slot].max(self.in_flight_until[other]);
+        self.paid[stream] += self.paid[other];
+        self.slots[stream] = self.slots[stream].later(&self.slots[other]);
+        self.open_until[stream] = self.open_until[stream].max(self.open_until[other]);
         self.begin[other] = NO_STREAM;
         self.next[other] = NO_STREAM;
         self.continued[other] = false;
     }
 
-    /// Notes when the I/O that was charged last completes.
+    /// From when on the limits cover the unit that the stream of the I/O that was charged last is in.
     #[inline]
-    pub(crate) fn completes(&mut self, at: Nanos) {
-        let until = &mut self.in_flight_until[self.current];
-        *until = (*until).max(at);
+    pub(crate) fn unit(&self) -> Slots {
+        self.slots[self.current]
+    }
+
+    /// Notes from when on the limits cover the I/O that was charged last, and when it completes.
+    #[inline]
+    pub(crate) fn granted(&mut self, charge: Charge, slots: Slots, completes: Nanos) {
+        let stream = self.current;
+        if charge.begins_unit {
+            self.slots[stream] = slots;
+        }
+        match self.rules.merge {
+            Merge::Waiting if charge.begins_unit => self.open_until[stream] = slots.latest(),
+            Merge::InFlight => self.open_until[stream] = self.open_until[stream].max(completes),
+            Merge::Waiting | Merge::Never | Merge::Contiguous => {}
+        }
     }
 
     /// Gives a slot to a new stream: that of one that has not gone on for a while.
@@ -159,10 +228,11 @@ impl Accountant {
             self.continued[self.hand] = false;
             self.hand = (self.hand + 1) % STREAMS;
         }
-        let slot = self.hand;
-        self.hand = (slot + 1) % STREAMS;
-        (self.begin[slot], self.next[slot]) = (begin, next);
-        (self.room[slot], self.in_flight_until[slot]) = (0, Nanos::ZERO);
-        slot
+        let stream = self.hand;
+        self.hand = (stream + 1) % STREAMS;
+        (self.begin[stream], self.next[stream]) = (begin, next);
+        (self.room[stream], self.paid[stream]) = (0, 0);
+        (self.slots[stream], self.open_until[stream]) = (Slots::default(), Nanos::ZERO);
+        stream
     }
 }

@@ -94,7 +94,8 @@ impl Array {
         if splits { Durability { atomic_unit: AtomicUnit::FourKib, ..weakest } } else { weakest }
     }
 
-    /// Submits an I/O at `now`. It completes when its last part does.
+    /// Submits an I/O at `now`. It completes when its last part does. The chunks of it that are on one member follow each
+    /// other there, and are one part (the block layer of Linux merges what it was given at one time).
     pub fn submit(
         &mut self,
         io: Io,
@@ -120,33 +121,20 @@ impl Array {
             }
             return whole;
         }
-        let end = io.offset + u64::from(io.len);
-        if io.op == Op::Discard {
-            // Its parts are smaller than a block of the snapshot.
-            for member in 0..self.members.len() {
-                let bytes = self.on_member(member, io.offset)..self.on_member(member, end);
-                self.members[member].discards(&bytes, now);
-            }
+        if io.len == 0 {
+            return whole;
         }
-        let mut next = io.offset;
-        while next < end {
-            let (member, offset, len) = self.place(next, end);
-            let part = Io { op: io.op, offset, len };
+        let end = io.offset + u64::from(io.len);
+        let (first, last) = (io.offset / self.chunk_bytes, (end - 1) / self.chunk_bytes);
+        let width = self.members.len() as u64;
+        for chunk in first..=last.min(first + width - 1) {
+            let member = usize::try_from(chunk % width).expect("a member's number fits in memory");
+            let (from, to) = (self.on_member(member, io.offset), self.on_member(member, end));
+            let len = u32::try_from(to - from).expect("a part is no longer than its I/O");
+            let part = Io { op: io.op, offset: from, len };
             add(self.members[member].submit(part, now, rng, instance.as_deref_mut()));
-            next += u64::from(len);
         }
         whole
-    }
-
-    /// The member, its offset and the length of the part of `start..end` in one chunk.
-    fn place(&self, start: u64, end: u64) -> (usize, u64, u32) {
-        let chunk = start / self.chunk_bytes;
-        let within = start % self.chunk_bytes;
-        let width = self.members.len() as u64;
-        let len = (end - start).min(self.chunk_bytes - within);
-        let member = usize::try_from(chunk % width).expect("a member's number fits in memory");
-        let len = u32::try_from(len).expect("a part is no longer than its I/O");
-        (member, chunk / width * self.chunk_bytes + within, len)
     }
 
     /// How many bytes of the first `upto` of the array are on a member: they are the first ones there.

@@ -85,10 +85,12 @@ impl Bucket {
         Self { rate, fill_ns, empty_at, fraction: 0, cost: Cost::of(1, rate) }
     }
 
-    /// Takes `units` and returns from when on they are covered: `now`, or later by the backlog.
+    /// Takes `units` and returns from when on they are covered: `now`, or later by the backlog of what was taken
+    /// before. What they cost themselves is the backlog of those that come after them.
     #[inline]
     fn take(&mut self, units: u64, now: Nanos) -> Nanos {
         self.spill(now);
+        let covered = self.empty_at + i64::from(self.fraction > 0);
         if units != self.cost.units {
             self.cost = Cost::of(units, self.rate);
         }
@@ -98,7 +100,6 @@ impl Bucket {
             self.fraction -= self.rate;
             self.empty_at += 1;
         }
-        let covered = self.empty_at + i64::from(self.fraction > 0);
         now.max(Nanos(covered.max(0).cast_unsigned()))
     }
 
@@ -210,7 +211,8 @@ impl BurstBucket {
         &self.limit
     }
 
-    /// Takes `units` and returns from when on the limit covers them (`now` when it does at once).
+    /// Takes `units` and returns from when on the limit covers them: `now`, or when all that was taken before has been
+    /// earned. Below the limit nothing waits, however large it is; what comes after a large one does.
     #[inline]
     pub fn take(&mut self, units: u64, now: Nanos) -> Nanos {
         let slot = self.ceiling.take(units, now);

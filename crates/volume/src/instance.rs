@@ -36,13 +36,6 @@ pub struct Instance {
     throughput: BurstBucket,
 }
 
-/// From when on each of an instance's limits covers an I/O.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct InstanceSlots {
-    pub(crate) iops: Nanos,
-    pub(crate) throughput: Nanos,
-}
-
 impl Instance {
     /// An instance that starts with full burst credits.
     #[must_use]
@@ -74,7 +67,8 @@ impl Instance {
         (self.iops.flow(operations, from, to), self.throughput.flow(bytes, from, to))
     }
 
-    pub(crate) fn take(&mut self, operations: u64, bytes: u64, now: Nanos) -> InstanceSlots {
-        InstanceSlots { iops: self.iops.take(operations, now), throughput: self.throughput.take(bytes, now) }
+    /// The limits of IOPS and of throughput.
+    pub(crate) const fn buckets(&mut self) -> (&mut BurstBucket, &mut BurstBucket) {
+        (&mut self.iops, &mut self.throughput)
     }
 }

@@ -8,8 +8,11 @@ use crate::{AtomicUnit, Durability, LimitsError, RateLimit, ServiceTimes};
 pub enum Merge {
     /// Every I/O counts by itself.
     Never,
-    /// An I/O that continues one which is still in flight joins its unit (SSD volumes: requests
-    /// can only be merged while both wait).
+    /// An I/O that continues one whose unit still waits for a limit joins that unit (SSD volumes:
+    /// requests can only be merged while both wait). Where nothing waits, nothing is merged.
+    Waiting,
+    /// An I/O that continues one which is still in flight joins its unit, whether that waits for a
+    /// limit or is being served (records of a log that are sent at the same time).
     InFlight,
     /// An I/O that continues the last one of its stream joins its unit, however long ago that
     /// was (HDD volumes: the head is still there).
@@ -24,7 +27,8 @@ pub struct Accounting {
     pub unit_bytes: u32,
     /// When a contiguous I/O joins the unit before it.
     pub merge: Merge,
-    /// Whether a unit costs `unit_bytes` of throughput however little of it is used (st1, sc1).
+    /// Whether an I/O that continues no stream costs whole units of throughput however little of them it
+    /// uses (st1, sc1). What continues it uses the rest of them, and then costs its own bytes.
     pub whole_units: bool,
     /// Whether writes cost nothing and are not counted (pages that a storage makes of the log by itself).
     pub free_writes: bool,

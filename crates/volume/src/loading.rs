@@ -178,7 +178,7 @@ impl Loading {
     }
 
     /// The blocks inside a range need no loading any more: they read as zeroes.
-    pub(crate) fn discard(&mut self, bytes: &Range<u64>, now: Nanos) {
+    fn discard(&mut self, bytes: &Range<u64>, now: Nanos) {
         self.advance(now);
         self.state.counts.discarded += self.forget(&whole_blocks(bytes));
     }

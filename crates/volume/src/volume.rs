@@ -1,14 +1,13 @@
 //! The volume itself: one state machine for live, virtual and shadow use.
 
 use alloc::boxed::Box;
-use core::ops::Range;
 
 use rand_core::Rng;
 
 use crate::{
     BurstBucket, Grant, Instance, Io, Limits, LimitsError, LoadProgress, LoadState, Loader, Modification,
     ModificationPhase, Nanos, Op, RateLimit, Stats,
-    account::{Accountant, Charge},
+    account::{Accountant, Charge, Slots},
     in_flight::{InFlight, InFlightQueue},
     loading::Loading,
     stations::Stations,
@@ -146,8 +145,9 @@ impl Volume {
         let charge = self.accountant.charge(io, now);
         let served = self.stations.serve(io, charge.sequential, &self.limits.service, now, rng);
         let unthrottled = served + there.since(now);
-        let completes = self.throttle(charge, now, unthrottled, instance);
-        self.accountant.completes(completes);
+        let slots = self.take(charge, now, instance);
+        let completes = self.throttle(slots, unthrottled);
+        self.accountant.granted(charge, slots, completes);
         self.stats.consumed_ops += charge.operations;
         if self.queue == 0 {
             self.stats.idle_time += now.since(self.idle_since);
@@ -157,15 +157,32 @@ impl Volume {
         Grant { completes, unthrottled, operations: charge.operations, bytes: charge.bytes }
     }
 
-    /// When every limit covers the I/O.
+    /// Takes what an I/O costs from every limit. An I/O that begins no unit is covered with the unit that it belongs to,
+    /// by each limit that it costs nothing.
     #[inline]
-    fn throttle(
-        &mut self,
-        charge: Charge,
-        now: Nanos,
-        served: Nanos,
-        instance: Option<&mut Instance>,
-    ) -> Nanos {
+    fn take(&mut self, charge: Charge, now: Nanos, instance: Option<&mut Instance>) -> Slots {
+        let unit = self.accountant.unit();
+        let slot = |bucket: &mut BurstBucket, cost: u64, of_unit: Nanos| {
+            if charge.begins_unit || cost > 0 { bucket.take(cost, now) } else { of_unit }
+        };
+        let mut slots = Slots::default();
+        if let Some(iops) = &mut self.iops {
+            slots.volume_iops = slot(iops, charge.operations, unit.volume_iops);
+        }
+        if let Some(throughput) = &mut self.throughput {
+            slots.volume_throughput = slot(throughput, charge.bytes, unit.volume_throughput);
+        }
+        if let Some(instance) = instance {
+            let (iops, throughput) = instance.buckets();
+            slots.instance_iops = slot(iops, charge.operations, unit.instance_iops);
+            slots.instance_throughput = slot(throughput, charge.bytes, unit.instance_throughput);
+        }
+        slots
+    }
+
+    /// When an I/O has been served and every limit covers it.
+    #[inline]
+    fn throttle(&mut self, slots: Slots, served: Nanos) -> Nanos {
         let mut completes = served;
         let mut wait = |slot: Nanos, over: &mut OverLimit| {
             if slot > served {
@@ -173,17 +190,10 @@ impl Volume {
             }
             completes = completes.max(slot);
         };
-        if let Some(iops) = &mut self.iops {
-            wait(iops.take(charge.operations, now), &mut self.over.volume_iops);
-        }
-        if let Some(throughput) = &mut self.throughput {
-            wait(throughput.take(charge.bytes, now), &mut self.over.volume_throughput);
-        }
-        if let Some(instance) = instance {
-            let slots = instance.take(charge.operations, charge.bytes, now);
-            wait(slots.iops, &mut self.over.instance_iops);
-            wait(slots.throughput, &mut self.over.instance_throughput);
-        }
+        wait(slots.volume_iops, &mut self.over.volume_iops);
+        wait(slots.volume_throughput, &mut self.over.volume_throughput);
+        wait(slots.instance_iops, &mut self.over.instance_iops);
+        wait(slots.instance_throughput, &mut self.over.instance_throughput);
         completes
     }
 
@@ -280,14 +290,6 @@ impl Volume {
     #[must_use]
     pub fn load_progress(&self, now: Nanos) -> Option<LoadProgress> {
         self.loading.as_ref().map(|loading| loading.progress(now))
-    }
-
-    /// The blocks of the snapshot inside a range are discarded by one request, which comes in parts.
-    pub(crate) fn discards(&mut self, bytes: &Range<u64>, now: Nanos) {
-        self.advance(now);
-        if let Some(loading) = &mut self.loading {
-            loading.discard(bytes, self.now);
-        }
     }
 
     fn apply_modification(&mut self) {

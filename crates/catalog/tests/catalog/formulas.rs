@@ -121,10 +121,10 @@ fn full_credits_outlast_one_scan_of_an_hdd_volume() {
 #[test]
 fn io_is_counted_at_256_kib_on_ssd_and_1_mib_on_hdd() {
     for (text, unit_kib, merge, whole) in [
-        ("gp2:size=1GiB", 256, Merge::InFlight, false),
-        ("gp3:size=1GiB", 256, Merge::InFlight, false),
-        ("io1:size=4GiB,iops=100", 256, Merge::InFlight, false),
-        ("io2:size=4GiB,iops=100", 256, Merge::InFlight, false),
+        ("gp2:size=1GiB", 256, Merge::Waiting, false),
+        ("gp3:size=1GiB", 256, Merge::Waiting, false),
+        ("io1:size=4GiB,iops=100", 256, Merge::Waiting, false),
+        ("io2:size=4GiB,iops=100", 256, Merge::Waiting, false),
         ("st1:size=125GiB", 1024, Merge::Contiguous, true),
         ("sc1:size=125GiB", 1024, Merge::Contiguous, true),
         ("standard:size=1GiB", 1024, Merge::Contiguous, false),

@@ -67,7 +67,7 @@ impl Served {
 fn limits(size_bytes: u64, service_us: u64) -> Limits {
     let time = QuantileCurve::constant(Nanos(service_us * 1_000));
     Limits {
-        accounting: Accounting { merge: Merge::InFlight, ..Accounting::per_io() },
+        accounting: Accounting { merge: Merge::Waiting, ..Accounting::per_io() },
         service: ServiceTimes { read: time.clone(), write: time, ..ServiceTimes::instant() },
         durability: Durability { atomic_unit: AtomicUnit::SixteenKib, volatile_cache_bytes: 0 },
         ..Limits::unlimited(size_bytes)

@@ -16,7 +16,7 @@ pub(crate) fn volume(latency: Nanos, iops: Option<u64>, mib_s: Option<u64>) -> A
         size_bytes: 500 * GIB,
         iops: iops.map(RateLimit::flat),
         throughput: mib_s.map(|rate| RateLimit::flat(rate * MIB)),
-        accounting: Accounting { merge: Merge::InFlight, ..Accounting::per_io() },
+        accounting: Accounting { merge: Merge::Waiting, ..Accounting::per_io() },
         service: ServiceTimes { read: curve.clone(), write: curve, ..ServiceTimes::instant() },
         durability: Durability { atomic_unit: AtomicUnit::FourKib, volatile_cache_bytes: 0 },
     };

@@ -3,4 +3,5 @@
 mod formulas;
 mod jobs;
 mod replays;
+mod sequential;
 mod support;

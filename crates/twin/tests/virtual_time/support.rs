@@ -32,7 +32,7 @@ pub(crate) fn ssd(gib: u64, service_us: u64, iops: Option<RateLimit>, mib_s: Opt
         size_bytes: gib * GIB,
         iops,
         throughput: mib_s.map(|rate| RateLimit::flat(rate * MIB)),
-        accounting: Accounting { merge: Merge::InFlight, ..Accounting::per_io() },
+        accounting: Accounting { merge: Merge::Waiting, ..Accounting::per_io() },
         service: ServiceTimes { read: curve.clone(), write: curve, ..ServiceTimes::instant() },
         durability: Durability { atomic_unit: AtomicUnit::FourKib, volatile_cache_bytes: 0 },
     }

@@ -8,4 +8,5 @@ mod limits;
 mod loading;
 mod properties;
 mod reporting;
+mod sequential;
 mod support;

@@ -61,12 +61,11 @@ fn never_more_than_allowed(granted: &[(Nanos, u64)], rate: u64, saved: u64) -> R
     for first in 0..granted.len() {
         let mut sum = 0_u128;
         for &(at, units) in &granted[first..] {
-            sum += u128::from(units);
             let span = u128::from(at.since(granted[first].0).0) + 1;
-            // The first I/O of the window was earned before it, and times are whole nanoseconds.
-            let earned =
-                u128::from(rate) * span / 1_000_000_000 + u128::from(saved) + u128::from(granted[first].1);
+            let earned = u128::from(rate) * span / 1_000_000_000 + u128::from(saved);
+            // What the last I/O of the window costs is earned after it, and times are whole nanoseconds.
             prop_assert!(sum <= earned + 1, "{sum} units in {span} ns at {rate}/s with {saved} saved");
+            sum += u128::from(units);
         }
     }
     Ok(())
@@ -194,14 +193,21 @@ proptest! {
             let whole = stripe.submit(io, now, &mut rng_a, None);
             let mut last = now;
             let mut at = io.offset;
+            // Chunks of a member follow each other on it.
+            let mut parts: Vec<Option<Io>> = vec![None; width];
             while at < io.offset + u64::from(io.len) {
                 let member = usize::try_from(at / chunk).unwrap() % width;
                 let within = at % chunk;
                 let len = (chunk - within).min(io.offset + u64::from(io.len) - at);
                 let offset = at / chunk / width as u64 * chunk + within;
-                let part = Io { op: io.op, offset, len: u32::try_from(len).unwrap() };
-                last = last.max(alone[member].submit(part, now, &mut rng_b, None).completes);
+                let part = parts[member].get_or_insert(Io { op: io.op, offset, len: 0 });
+                prop_assert_eq!(part.offset + u64::from(part.len), offset);
+                part.len += u32::try_from(len).unwrap();
                 at += len;
+            }
+            for (member, part) in parts.into_iter().enumerate() {
+                let Some(part) = part else { continue };
+                last = last.max(alone[member].submit(part, now, &mut rng_b, None).completes);
             }
             prop_assert_eq!(whole.completes, last);
         }

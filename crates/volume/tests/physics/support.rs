@@ -19,7 +19,7 @@ pub(crate) fn rng(seed: u64) -> Xoshiro256PlusPlus {
 /// An SSD volume without limits or latency, to be limited by the test.
 pub(crate) fn unlimited() -> Limits {
     Limits {
-        accounting: Accounting { merge: Merge::InFlight, ..Accounting::per_io() },
+        accounting: Accounting { merge: Merge::Waiting, ..Accounting::per_io() },
         durability: Durability { atomic_unit: AtomicUnit::SixteenKib, volatile_cache_bytes: 0 },
         ..Limits::unlimited(TIB)
     }
