@@ -187,8 +187,8 @@ pub enum WrongMetrics {
         /// The values, each with its label and file.
         values: [String; 2],
     },
-    /// No period has both operations and bytes.
-    #[error("no period has all figures: at {time} there is {there}, and no {missing}")]
+    /// Metrics that are not of the same periods.
+    #[error("the metrics are not of the same periods: at {time} there is {there}, and no {missing}")]
     Torn {
         /// The first period.
         time: String,
@@ -202,6 +202,8 @@ pub enum WrongMetrics {
 /// Metrics with a statistic that does not tell what is needed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WrongStatistic {
+    /// The file that has them first.
+    pub path: PathBuf,
     /// The metrics.
     pub metrics: Vec<&'static str>,
     /// The statistics that the file names.
@@ -211,7 +213,7 @@ pub struct WrongStatistic {
 }
 
 fn said_statistics(wrong: &[WrongStatistic]) -> String {
-    let said = wrong.iter().map(|WrongStatistic { metrics, found, needed }| {
+    let said = wrong.iter().map(|WrongStatistic { metrics, found, needed, .. }| {
         let has = if metrics.len() == 1 { "has" } else { "have" };
         format!("{} {has} the statistic {found}: needed is {needed}", metrics.join(", "))
     });
@@ -219,6 +221,14 @@ fn said_statistics(wrong: &[WrongStatistic]) -> String {
 }
 
 impl WrongMetrics {
+    /// The file that is wrong, where that is known of one alone.
+    pub(super) fn path(&self) -> Option<&PathBuf> {
+        match self {
+            Self::Statistics(wrong) => wrong.first().map(|wrong| &wrong.path),
+            _ => None,
+        }
+    }
+
     /// What to do, in words that follow a colon.
     #[must_use]
     pub const fn hint(&self) -> &'static str {

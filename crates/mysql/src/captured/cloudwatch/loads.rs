@@ -125,7 +125,7 @@ fn load(own: &OfVolume, periods: &Periods<'_>) -> Result<(VolumeLoad, Option<Str
                     None => period_s,
                 }
             }
-            None => periods.at(*time, next),
+            None => periods.at(*time, next).ok_or_else(|| not_together(own, *time))?,
         };
         intervals.push(interval(*time, seconds as f64, |quantity| get(quantity).map(|value| value.value)));
     }
@@ -157,6 +157,15 @@ fn is_torn(pair: [Option<Value>; 2]) -> bool {
         [Some(value), None] | [None, Some(value)] => value.value != 0.0,
         _ => false,
     }
+}
+
+/// That the values of a time are not of the same periods as those of the next time.
+fn not_together(own: &OfVolume, time: i64) -> WrongMetrics {
+    let core = CORE[usize::from(is_of_rds(own.keys().copied()))];
+    let is_there = |quantity: &Quantity| own.get(quantity).is_some_and(|by_time| by_time.contains_key(&time));
+    let (there, missing): (Vec<Quantity>, Vec<Quantity>) = core.into_iter().partition(is_there);
+    let name = |quantities: &[Quantity]| quantities.first().copied().unwrap_or(core[0]).name();
+    WrongMetrics::Torn { time: shown(time), there: name(&there), missing: name(&missing) }
 }
 
 /// The period that the files say of the values of a time, with the metric of which they say it.

@@ -79,12 +79,17 @@ impl<'a> Periods<'a> {
         Ok(Self { core, otherwise: otherwise.unwrap_or(MINUTE) })
     }
 
-    /// The period of the values at a time, s. `next` is the next time with values.
-    pub(super) fn at(&self, time: i64, next: Option<i64>) -> i64 {
+    /// The period of the values at a time, s; None where the next values come before its end. `next` is their time.
+    pub(super) fn at(&self, time: i64, next: Option<i64>) -> Option<i64> {
         let runs = self.core.iter().filter(|run| (run.first..=run.last).contains(&time));
-        let period = runs.map(|run| run.apart).min().unwrap_or(self.otherwise);
-        // Of metrics that are published only while something happens, the times tell at most how long a period is.
-        next.map_or(period, |next| period.min(next - time))
+        let shortest = runs.min_by_key(|run| (run.apart, !run.is_regular));
+        let period = shortest.map_or(self.otherwise, |run| run.apart);
+        match next.map(|next| next - time).filter(|apart| *apart < period) {
+            Some(_) if shortest.is_some_and(|run| run.is_regular) => None,
+            // Of metrics that are published only while something happens, the times tell at most how long a period is.
+            Some(apart) => Some(apart),
+            None => Some(period),
+        }
     }
 }
 

@@ -167,7 +167,7 @@ fn the_statistics_of_points_are_used_where_they_tell_what_is_needed() {
         format!("\"{statistic}\": {sum}")
     });
     let error = recorded(&mixed, None).unwrap_err().to_string();
-    assert!(error.contains("VolumeReadBytes has the statistic Average"), "{error}");
+    assert_eq!(error, "VolumeReadBytes.json: VolumeReadBytes has the statistic Average: needed is Sum");
     // Two queries of one metric.
     let halves = |statistic: &str, of: fn(f64) -> f64| {
         volume(|name| format!("vol-0a {name} {statistic}"), SUMS.map(of), 0..3)
@@ -305,6 +305,16 @@ fn metrics_of_different_periods_are_refused_by_name_and_weeks_of_different_perio
         [
             "7 of 11 intervals were left out: at 2026-11-02T09:03:00Z there is VolumeReadOps, and no VolumeReadBytes"
         ]
+    );
+    // Five minutes that begin at other times.
+    let from = |name: usize, first: usize| {
+        let values: Vec<(usize, f64)> = (0..4).map(|five| (first + five * 300, SUMS[name])).collect();
+        result("m", NAMES[name], &values)
+    };
+    let shifted = refusal(&answer(&[from(0, 0), from(1, 120), from(2, 0), from(3, 120)]));
+    assert_eq!(
+        shifted,
+        "a.json: the metrics are not of the same periods: at 2026-11-02T09:00:00Z there is VolumeReadOps, and no VolumeWriteOps"
     );
     // Five minutes each until 9:10, then minutes.
     let coarse = |name: usize| (0..2).map(|five| (five * 300, SUMS[name] * 5.0)).collect::<Vec<_>>();

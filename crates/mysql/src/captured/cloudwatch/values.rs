@@ -59,7 +59,7 @@ pub(super) fn values(series: &[Series]) -> Result<BTreeMap<String, OfVolume>, Wr
                 Some(value) => {
                     of_volume.insert(*time, Value { value: metric.kept(value), period: cell.period });
                 }
-                None => note_wrong(&mut wrong, metric, &cell.given),
+                None => note_wrong(&mut wrong, metric, cell),
             }
         }
     }
@@ -74,12 +74,13 @@ fn is_minutes(by_time: &BTreeMap<i64, Cell<'_>>) -> bool {
     }
 }
 
-fn note_wrong(wrong: &mut Vec<WrongStatistic>, metric: &'static Metric, given: &Given) {
-    let (found, needed) = (given.names().join(" and "), metric.needed());
+fn note_wrong(wrong: &mut Vec<WrongStatistic>, metric: &'static Metric, cell: &Cell<'_>) {
+    let (found, needed) = (cell.given.names().join(" and "), metric.needed());
+    let path = cell.by.first().map(|(_, series)| series.place.path.clone()).unwrap_or_default();
     match wrong.iter_mut().find(|known| known.found == found && known.needed == needed) {
         Some(known) if known.metrics.contains(&metric.name) => {}
         Some(known) => known.metrics.push(metric.name),
-        None => wrong.push(WrongStatistic { metrics: vec![metric.name], found, needed }),
+        None => wrong.push(WrongStatistic { path, metrics: vec![metric.name], found, needed }),
     }
 }
 

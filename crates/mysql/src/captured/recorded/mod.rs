@@ -77,11 +77,10 @@ fn of_cloudwatch(first: &Input, files: &[Input], interval_s: Option<f64>) -> Res
         cloudwatch::figures(file)
     };
     let figures: Vec<cloudwatch::Figures> = files.iter().map(figures).collect::<Result<_, _>>()?;
-    let (loads, notes) = cloudwatch::loads(figures, interval_s).map_err(|why| {
-        let path = first.path.clone();
-        match why {
-            cloudwatch::NoLoads::Lacks(what) => RecordedError::Lacks { path, what },
-            cloudwatch::NoLoads::Wrong(cause) => RecordedError::Metrics { path, cause },
+    let (loads, notes) = cloudwatch::loads(figures, interval_s).map_err(|why| match why {
+        cloudwatch::NoLoads::Lacks(what) => RecordedError::Lacks { path: first.path.clone(), what },
+        cloudwatch::NoLoads::Wrong(cause) => {
+            RecordedError::Metrics { path: cause.path().unwrap_or(&first.path).clone(), cause }
         }
     })?;
     Ok(Recorded { tool: CLOUDWATCH, loads, notes })
