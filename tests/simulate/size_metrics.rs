@@ -1,6 +1,6 @@
 //! `ebbtide size` on metrics of CloudWatch: their statistics, pages and volumes.
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use ebbtide_catalog::Catalog;
 use ebbtide_volume::{Io, MinuteMetrics, Nanos, Op, Stats};
@@ -57,6 +57,11 @@ fn a_page_of_several_is_noted_in_text_and_json() {
     assert!(answered(&arguments, 0).contains("cloudwatch-page.json is one page of several (NextToken)"));
 }
 
+/// The words of a command with these files.
+fn with<'a>(rest: &[&'a str], files: &[&'a PathBuf]) -> Vec<&'a str> {
+    files.iter().map(|path| word(path)).chain(rest.iter().copied()).collect()
+}
+
 #[test]
 fn volumes_of_one_input_are_sized_one_by_one_with_a_total() {
     let dir = tempfile::tempdir().unwrap();
@@ -66,9 +71,7 @@ fn volumes_of_one_input_are_sized_one_by_one_with_a_total() {
         [("a.json", &big), ("b.json", &small)].map(|(name, results)| written(&dir, name, &answer(results)));
     let both = written(&dir, "both.json", &answer(&[big, small].concat()));
     let rest = ["--volume", "gp3:size=500GiB,iops=6000", "--raid0", "1"];
-    let with =
-        |files: &[&Path]| [files.iter().map(|path| word(path)).collect::<Vec<_>>(), rest.to_vec()].concat();
-    let sized = json(&with(&[&both]), 0);
+    let sized = json(&with(&rest, &[&both]), 0);
     let volumes = sized["volumes"].as_array().unwrap();
     let means: Vec<(&str, f64)> = volumes
         .iter()
@@ -79,12 +82,12 @@ fn volumes_of_one_input_are_sized_one_by_one_with_a_total() {
     assert!((sized["storage_usd"].as_f64().unwrap() - costs).abs() < 1e-9, "{sized}");
     assert_eq!(sized["today_storage_usd"].as_f64(), Some(110.0));
     for files in [[&a, &b], [&b, &a]] {
-        let other = json(&with(&files.map(std::path::PathBuf::as_path)), 0);
+        let other = json(&with(&rest, &files), 0);
         for (one, other) in volumes.iter().zip(other["volumes"].as_array().unwrap()) {
             assert_eq!((&one["volume"], &one["answer"]), (&other["volume"], &other["answer"]));
         }
     }
-    let text = answered(&with(&[&both]), 0);
+    let text = answered(&with(&rest, &[&both]), 0);
     for words in [
         "== vol-0big ==\nload ",
         "== vol-0small ==\nload ",
@@ -93,10 +96,10 @@ fn volumes_of_one_input_are_sized_one_by_one_with_a_total() {
         assert!(text.contains(words), "'{words}' is not in: {text}");
     }
     // One of them alone is answered as the only volume of a file.
-    let named = json(&[with(&[&both]), vec!["--device", "vol-0big"]].concat(), 0);
-    assert_eq!(named["answer"], json(&with(&[&a]), 0)["answer"]);
+    let named = json(&[with(&rest, &[&both]), vec!["--device", "vol-0big"]].concat(), 0);
+    assert_eq!(named["answer"], json(&with(&rest, &[&a]), 0)["answer"]);
     refused(
-        &[with(&[&both]), vec!["--html", "/nonexistent/page.html"]].concat(),
+        &[with(&rest, &[&both]), vec!["--html", "/nonexistent/page.html"]].concat(),
         &["--html: a page shows one volume", "--device"],
     );
     // The worst exit code counts: 6,000 IOPS are more than today's volume of one of them gives.
@@ -107,7 +110,7 @@ fn volumes_of_one_input_are_sized_one_by_one_with_a_total() {
         "idle.json",
         &answer(&[results("vol-0big ", 2_000.0), results("vol-0idle ", 0.0)].concat()),
     );
-    let notes = json(&with(&[&idle]), 0)["load"]["notes"].to_string();
+    let notes = json(&with(&rest, &[&idle]), 0)["load"]["notes"].to_string();
     assert!(notes.contains("no operation of them: vol-0idle"), "{notes}");
 }
 

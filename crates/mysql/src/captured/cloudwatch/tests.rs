@@ -557,4 +557,25 @@ proptest! {
             Err(_) => prop_assert!(!tells),
         }
     }
+
+    /// Whatever files the results of two volumes are in, and in which order: the loads are the same.
+    #[test]
+    fn loads_do_not_depend_on_files_and_their_order(
+        cut in 1_usize..9,
+        places in prop::collection::vec((0_usize..3, any::<u32>()), 16),
+        factor in 0.01_f64..3.0,
+    ) {
+        let of = |id: &str, factor: f64, minutes| volume(|name| format!("{id} {name}"), SUMS.map(|sum| sum * factor), minutes);
+        let parts = |minutes: std::ops::Range<usize>| [of("vol-0a", 1.0, minutes.clone()), of("vol-0b", factor, minutes)].concat();
+        let whole = read(&answer(&parts(0..10))).unwrap();
+        let mut results: Vec<(String, (usize, u32))> = [parts(0..cut), parts(cut..10)].concat().into_iter().zip(places).collect();
+        results.sort_by_key(|(_, (_, order))| *order);
+        let files: Vec<Input> = (0..3)
+            .map(|number| {
+                let own = results.iter().filter(|(_, (place, _))| *place == number);
+                file(&number.to_string(), &answer(&own.map(|(result, _)| result.clone()).collect::<Vec<_>>()))
+            })
+            .collect();
+        prop_assert_eq!(recorded(&files, None).unwrap().loads, whole.loads);
+    }
 }
