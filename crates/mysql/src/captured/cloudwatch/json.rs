@@ -171,7 +171,7 @@ impl serde::de::Visitor<'_> for SecondVisitor {
 /// Whether a text is meant to hold such answers, damaged or not.
 pub(super) fn is_meant(text: &str) -> bool {
     let has = |head: &&[&str]| head.iter().all(|word| text.contains(word));
-    is_json(text) && HEADS.iter().any(|head| has(head))
+    is_json(text) && HEADS.iter().any(has)
 }
 
 /// Whether a text is JSON and no CSV.
