@@ -17,6 +17,9 @@ use crate::captured::record_error::{RecordDamage, RecordedError};
 const HEADS: [&[&str]; 3] =
     [&["\"MetricDataResults\""], &["\"Datapoints\""], &["\"metric_name\"", "\"dimensions\"", "\"value\""]];
 
+/// The dimensions that name a volume, or the instance of RDS that has it.
+const NAMING: [&str; 2] = ["VolumeId", "DBInstanceIdentifier"];
+
 /// One document of either kind.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -247,8 +250,11 @@ impl Document {
             return Ok(false);
         };
         let Some(mut label) = Label::read(&name) else { return Ok(true) };
-        let name_of =
-            ["VolumeId", "DBInstanceIdentifier"].iter().find_map(|name| self.streamed_dimensions.get(*name));
+        let name_of = NAMING.iter().find_map(|name| self.streamed_dimensions.get(*name));
+        // RDS streams the same metrics by cluster, class and engine too.
+        if name_of.is_none() && !label.metric.quantity.is_of_instance() {
+            return Ok(true);
+        }
         label.volume = name_of.cloned().unwrap_or_default();
         let mut given = Given::default();
         given.set(Statistic::Sum, value.sum);
@@ -280,7 +286,8 @@ impl Answered {
                 unit: queried.unit.clone(),
                 period: Some(queried.period.to_string()),
             };
-            let volume = queried.metric.dimensions.iter().find(|dimension| dimension.name == "VolumeId");
+            let names = |dimension: &&Dimension| NAMING.contains(&dimension.name.as_str());
+            let volume = queried.metric.dimensions.iter().find(names);
             if let Some(volume) = volume.filter(|_| label.volume.is_empty()) {
                 label.volume.clone_from(&volume.value);
             }

@@ -103,6 +103,11 @@ impl Quantity {
         CORE.as_flattened().contains(&self)
     }
 
+    /// Whether it is of an instance of EC2, and so of all its volumes.
+    pub(super) const fn is_of_instance(self) -> bool {
+        matches!(self, Self::InstanceIops | Self::InstanceThroughput)
+    }
+
     /// The name of the metric that has it first; of the figures that EBS and RDS name differently, that of EBS.
     pub(super) fn name(self) -> &'static str {
         let named = EBS.iter().chain(&RDS).find(|metric| metric.quantity == self);

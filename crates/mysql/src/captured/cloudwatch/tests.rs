@@ -447,6 +447,9 @@ fn records_of_a_metric_stream_are_read_with_their_volume_and_their_sums() {
         }
     }
     assert_load(&read(&text).unwrap(), "vol-0a", 3, 3_000.0);
+    let by_class =
+        text.replace("\"VolumeId\":\"vol-0a\"", "\"DatabaseClass\":\"db.r5.large\"").replace("180000", "1");
+    assert_eq!(read(&format!("{text}{by_class}")).unwrap().loads.len(), 1);
     assert!(refusal(&text.replace("\"Count\"", "\"Count/Second\"")).contains("has the unit 'Count/Second'"));
 }
 
