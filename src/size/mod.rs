@@ -1,6 +1,6 @@
 //! `ebbtide size`: the cheapest storage that carries a load.
 //!
-//! [`source`] reads what was recorded, [`plan`] the rest of the arguments. [`modelled`] makes the load of a server's profile,
+//! [`volumes`] puts the answers of several volumes together. [`source`] reads what was recorded, [`plan`] the rest of the arguments. [`modelled`] makes the load of a server's profile,
 //! and [`verify`] checks choices with its model. [`text`], [`json`] and [`page`] show the answer of [`ebbtide_advisor::sizing`].
 
 mod args;
@@ -11,6 +11,7 @@ mod plan;
 mod source;
 mod text;
 mod verify;
+mod volumes;
 
 use anyhow::Context as _;
 use ebbtide_advisor::sizing::managed::{AuroraIo, Platform, platforms};
@@ -41,22 +42,28 @@ pub(crate) struct Answer<'a> {
 pub(crate) fn run(args: &SizeArgs, home: Option<&Home>, json: bool) -> anyhow::Result<Exit> {
     let mut catalog = ebbtide_control::catalog(home).map_err(refuse)?;
     let lists = plan::take_prices(&mut catalog, args)?;
-    let plan = Plan::read(args, &catalog, lists)?;
-    let answer = answer(&plan);
+    let plans = Plan::read(args, &catalog, &lists)?;
+    let [plan] = &plans[..] else { return volumes::run(args, &plans, json) };
+    let answer = answer(plan);
     if let Some(path) = &args.html {
-        std::fs::write(path, page::report(&plan, &answer).to_html()).with_context(|| {
+        std::fs::write(path, page::report(plan, &answer).to_html()).with_context(|| {
             Refusal::environment(format!("cannot write {}", path.display()))
                 .hint("give --html a file in a directory that is there and that you may write")
         })?;
     }
     if json {
-        answers::print(&json::sized(&plan, &answer));
+        answers::print(&json::sized(plan, &answer));
     } else {
-        output::write(&text::answer(&plan, &answer, args.html.as_deref()))?;
+        output::write(&text::answer(plan, &answer, args.html.as_deref()))?;
     }
+    Ok(exit(plan, &answer))
+}
+
+/// Whether the answer of a volume is sound.
+fn exit(plan: &Plan<'_>, answer: &Answer<'_>) -> Exit {
     let inputs = &plan.inputs;
     let sound = !answer.sizing.choices.is_empty() && inputs.throttled.is_none() && inputs.is_consistent();
-    Ok(if sound { Exit::Clean } else { Exit::Finding })
+    if sound { Exit::Clean } else { Exit::Finding }
 }
 
 fn answer<'a>(plan: &'a Plan<'a>) -> Answer<'a> {

@@ -96,15 +96,30 @@ const HOW_TO_GET_PRICES: &str = "a list is at https://pricing.us-east-1.amazonaw
                                  AmazonRDS";
 
 impl<'a> Plan<'a> {
+    /// The plans of the volumes whose loads the arguments name: one, or those that metrics tell of in the order of their names.
     pub(super) fn read(
         args: &SizeArgs,
         catalog: &'a Catalog,
-        lists: Vec<(String, String)>,
-    ) -> anyhow::Result<Self> {
-        let region = region(args, catalog, &lists)?;
+        lists: &[(String, String)],
+    ) -> anyhow::Result<Vec<Self>> {
+        let region = region(args, catalog, lists)?;
         let today = args.volume.as_deref().map(|text| volume(catalog, text)).transpose()?;
         let instance = args.instance.as_deref().map(|name| instance(catalog, name)).transpose()?;
-        let mut source = Source::read(args, catalog, instance.as_ref())?;
+        let sources = Source::read(args, catalog, instance.as_ref())?;
+        let plan = |source| {
+            Self::of(source, args, catalog, lists, (region.clone(), today.clone(), instance.clone()))
+        };
+        sources.into_iter().map(plan).collect()
+    }
+
+    /// The plan of a load, with the region, today's volume and today's instance.
+    fn of(
+        mut source: Source,
+        args: &SizeArgs,
+        catalog: &'a Catalog,
+        lists: &[(String, String)],
+        (region, today, instance): (String, Option<Resolved>, Option<InstanceType>),
+    ) -> anyhow::Result<Self> {
         let instance = instance.or_else(|| source.server.as_ref().and_then(|server| server.instance.clone()));
         let headroom = 1.0 + percent("--headroom", &args.headroom, MOST_PERCENT)? / 100.0;
         let growth = growth(args)?;
@@ -141,7 +156,7 @@ impl<'a> Plan<'a> {
             most_members: members(args.raid0.unwrap_or(DEFAULT_MEMBERS))?,
             arrays_asked: args.raid0.is_some_and(|members| members > 1),
             region,
-            lists: lists.into_iter().map(|(_, what)| what).collect(),
+            lists: lists.iter().map(|(_, what)| what.clone()).collect(),
             more,
             growth,
             headroom,

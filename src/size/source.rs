@@ -33,6 +33,8 @@ const UNIT: u64 = 256 * KIB;
 /// A load, and where it comes from.
 #[derive(Debug)]
 pub(super) struct Source {
+    /// The volume, where the files name it; empty where they do not.
+    pub(super) volume: String,
     /// Files and tool, for people.
     pub(super) what: String,
     pub(super) load: VolumeLoad,
@@ -46,14 +48,16 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// Reads what the arguments name. Of a profile the load is made later: see [`super::modelled`].
+    /// Reads what the arguments name: a load, or one of each volume that metrics tell of. Of a profile the load is made later:
+    /// see [`super::modelled`].
     pub(super) fn read(
         args: &SizeArgs,
         catalog: &Catalog,
         instance: Option<&InstanceType>,
-    ) -> anyhow::Result<Self> {
+    ) -> anyhow::Result<Vec<Self>> {
         let shown: Vec<String> = args.from.iter().map(|path| path.display().to_string()).collect();
         let source = |what: String, load: VolumeLoad, notes: Vec<String>| Self {
+            volume: String::new(),
             what,
             load,
             origin: LoadOrigin::Host,
@@ -66,8 +70,9 @@ impl Source {
                 of_traces_alone(args, "a run, or a profile")?;
             }
             if path.is_dir() {
-                return of_run(path, args.arm.as_deref(), args.device.as_deref())
-                    .map(|(load, what, notes)| source(format!("{}: {what}", path.display()), load, notes));
+                return of_run(path, args.arm.as_deref(), args.device.as_deref()).map(
+                    |(load, what, notes)| vec![source(format!("{}: {what}", path.display()), load, notes)],
+                );
             }
             if path.extension().is_some_and(|extension| extension == "toml") {
                 let server = ModelledServer::read(path, catalog, instance, args.seed)?;
@@ -80,7 +85,7 @@ impl Source {
                 }
                 let what = format!("{}: a profile, by the model of InnoDB", path.display());
                 let source = source(what, VolumeLoad::default(), Vec::new());
-                return Ok(Self { server: Some(server), origin: LoadOrigin::Model, ..source });
+                return Ok(vec![Self { server: Some(server), origin: LoadOrigin::Model, ..source }]);
             }
         }
         // A file whose format as a trace is named is one.
@@ -92,11 +97,15 @@ impl Source {
                 let interval = interval.transpose().map_err(|error| Refusal::usage(error.to_string()))?;
                 let all = recorded(&texts, interval.map(ebbtide_volume::Nanos::as_secs_f64))
                     .map_err(|error| refuse_record(&error))?;
-                let (name, load) = chosen(&all, args.device.as_deref())?;
-                let of = if name.is_empty() { String::new() } else { format!(" of {name}") };
                 let origin = if all.tool == CLOUDWATCH { LoadOrigin::EbsMetrics } else { LoadOrigin::Host };
-                let what = format!("{}: {}{of}", shown.join(", "), all.tool);
-                Ok(Self { origin, ..source(what, load, all.notes) })
+                let (volumes, idle) = chosen(&all, args.device.as_deref())?;
+                let notes = || all.notes.iter().cloned().chain(idle.clone()).collect();
+                let of_volume = |(name, load): (String, VolumeLoad)| {
+                    let of = if name.is_empty() { String::new() } else { format!(" of {name}") };
+                    let what = format!("{}: {}{of}", shown.join(", "), all.tool);
+                    Self { origin, volume: name, ..source(what, load, notes()) }
+                };
+                Ok(volumes.into_iter().map(of_volume).collect())
             }
             None => {
                 let options = trace::options(
@@ -105,7 +114,7 @@ impl Source {
                     args.device.as_deref(),
                 )?;
                 let (load, notes) = of_trace(&args.from[0], &options)?;
-                Ok(source(format!("{}: a trace", shown[0]), load, notes))
+                Ok(vec![source(format!("{}: a trace", shown[0]), load, notes)])
             }
         }
     }
@@ -163,14 +172,19 @@ fn refuse_record(error: &RecordedError) -> Refusal {
     let hint = match error {
         RecordedError::Lacks { what, .. } => what.hint().to_owned(),
         RecordedError::Damaged { .. } => "the file may be cut off: copy or make it again".to_owned(),
+        RecordedError::Metrics { cause, .. } => cause.hint().to_owned(),
         RecordedError::Unknown { .. } => format!("what is known: {KNOWN_RECORDS}"),
         RecordedError::Mixed { .. } => "give the files of one tool".to_owned(),
     };
     Refusal::usage(error.to_string()).hint(hint)
 }
 
-/// The load of the device that was named, or of the only one that did something.
-fn chosen(all: &Recorded, device: Option<&str>) -> anyhow::Result<(String, VolumeLoad)> {
+/// The load of the device that was named, or of the only one that did something; of metrics those of all volumes that did. With
+/// it, for people, the volumes that are left out since they did nothing.
+fn chosen(
+    all: &Recorded,
+    device: Option<&str>,
+) -> anyhow::Result<(Vec<(String, VolumeLoad)>, Option<String>)> {
     // Metrics of one volume may name none.
     let names: Vec<&str> = all.loads.keys().map(String::as_str).filter(|name| !name.is_empty()).collect();
     let hint = match names[..] {
@@ -180,21 +194,17 @@ fn chosen(all: &Recorded, device: Option<&str>) -> anyhow::Result<(String, Volum
     let refuse = |message: String| Err(Refusal::usage(message).hint(hint.clone()).into());
     if let Some(name) = device {
         return match all.loads.get(name) {
-            Some(load) => Ok((name.to_owned(), load.clone())),
+            Some(load) => Ok((vec![(name.to_owned(), load.clone())], None)),
             None => refuse(format!("--device {name}: the files have no such device")),
         };
     }
-    let busy = |name: &str, load: &VolumeLoad| {
-        let does = load.intervals.iter().any(|one| one.ios() > 0.0);
-        does && !name.starts_with("loop") && !name.starts_with("ram")
+    let is_busy = |name: &str, load: &VolumeLoad| {
+        let works = load.intervals.iter().any(|one| one.ios() > 0.0);
+        works && !name.starts_with("loop") && !name.starts_with("ram")
     };
-    let mut busy = all.loads.iter().filter(|(name, load)| busy(name, load));
-    match (busy.next(), busy.next()) {
-        (Some((name, load)), None) => Ok((name.clone(), load.clone())),
-        (Some((one, _)), Some((other, _))) => refuse(format!(
-            "the files have the load of several devices, among them {one} and {other}: name one with --device"
-        )),
-        (None, _) => {
+    let (busy, idle): (Vec<_>, Vec<_>) = all.loads.iter().partition(|(name, load)| is_busy(name, load));
+    match busy[..] {
+        [] => {
             let intervals: usize = all.loads.values().map(|load| load.intervals.len()).sum();
             let message = format!("the files have no operation in {}", count(intervals, "interval"));
             let named = if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) };
@@ -202,6 +212,18 @@ fn chosen(all: &Recorded, device: Option<&str>) -> anyhow::Result<(String, Volum
                 "record the load while the server works, a day or more, of the volume of its data{named}"
             );
             Err(Refusal::usage(message).hint(hint).into())
+        }
+        [(first, _), (second, _), ..] if all.tool != CLOUDWATCH => refuse(format!(
+            "the files have the load of several devices, among them {first} and {second}: name one with --device"
+        )),
+        _ => {
+            let idle: Vec<&str> =
+                idle.iter().map(|(name, _)| name.as_str()).filter(|name| !name.is_empty()).collect();
+            let left_out = (all.tool == CLOUDWATCH && !idle.is_empty()).then(|| {
+                format!("left out, since the metrics have no operation of them: {}", idle.join(", "))
+            });
+            let taken = |(name, load): &(&String, &VolumeLoad)| ((*name).clone(), (*load).clone());
+            Ok((busy.iter().map(taken).collect(), left_out))
         }
     }
 }

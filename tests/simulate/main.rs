@@ -15,5 +15,6 @@ mod refusals;
 #[path = "../support/schema.rs"]
 mod schema;
 mod size;
+mod size_metrics;
 mod support;
 mod trace;

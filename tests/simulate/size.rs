@@ -25,21 +25,21 @@ fn size(arguments: &[&str]) -> Output {
         .expect("the program that was just built runs")
 }
 
-fn answered(arguments: &[&str], code: i32) -> String {
+pub(crate) fn answered(arguments: &[&str], code: i32) -> String {
     let output = size(arguments);
     let error = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(code), "{arguments:?}: {error}");
     String::from_utf8(output.stdout).expect("the output is text")
 }
 
-fn json(arguments: &[&str], code: i32) -> Value {
+pub(crate) fn json(arguments: &[&str], code: i32) -> Value {
     let text = answered(&[arguments, &["--json"]].concat(), code);
     let value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
     assert_documented(&["size"], &value);
     value
 }
 
-fn refused(arguments: &[&str], words: &[&str]) {
+pub(crate) fn refused(arguments: &[&str], words: &[&str]) {
     let output = size(arguments);
     let error = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{arguments:?}: {error}");
@@ -48,13 +48,13 @@ fn refused(arguments: &[&str], words: &[&str]) {
     }
 }
 
-fn written(dir: &TempDir, name: &str, text: &str) -> PathBuf {
+pub(crate) fn written(dir: &TempDir, name: &str, text: &str) -> PathBuf {
     let path = dir.path().join(name);
     std::fs::write(&path, text).expect("a temporary file can be written");
     path
 }
 
-fn word(path: &Path) -> &str {
+pub(crate) fn word(path: &Path) -> &str {
     path.to_str().expect("a temporary path is text")
 }
 

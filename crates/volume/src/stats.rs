@@ -6,12 +6,32 @@ use crate::{Nanos, Op};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct OpStats {
-    /// Operations as the guest submitted them (CloudWatch `VolumeReadOps`, `VolumeWriteOps`).
+    /// Operations as the guest submitted them. CloudWatch's `VolumeReadOps` and `VolumeWriteOps` have [`SplitStats::ops`] more.
     pub ops: u64,
     /// Bytes moved (`VolumeReadBytes`, `VolumeWriteBytes`).
     pub bytes: u64,
-    /// Sum of latencies (`VolumeTotalReadTime`, `VolumeTotalWriteTime`).
+    /// Sum of latencies. `VolumeTotalReadTime` and `VolumeTotalWriteTime` have [`SplitStats::time`] more.
     pub time: Nanos,
+}
+
+/// Requests of a device beyond the operations of its guest.
+///
+/// The device of an EBS volume takes at most 256 KiB in a request (`max_sectors_kb` of its NVMe device; 1 MiB is what an HDD
+/// volume counts as one operation), so the kernel splits larger operations before CloudWatch counts them. A volume of ours takes
+/// them whole: the pieces after the first are counted here, each with the latency of the whole.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct SplitStats {
+    /// Pieces after the first of each operation.
+    pub ops: u64,
+    /// Sum of their latencies.
+    pub time: Nanos,
+}
+
+impl SplitStats {
+    fn plus(self, other: Self) -> Self {
+        Self { ops: self.ops + other.ops, time: self.time + other.time }
+    }
 }
 
 /// Latencies in the 28 bins of the EBS NVMe statistics page: 0-1 us, then powers of two up to
@@ -53,6 +73,12 @@ pub struct Stats {
     pub read: OpStats,
     /// Completed writes.
     pub write: OpStats,
+    /// Pieces of completed reads that are larger than the device of an EBS volume takes.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub read_split: SplitStats,
+    /// The same of writes.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub write_split: SplitStats,
     /// Completed flushes.
     pub flush_ops: u64,
     /// Completed discards.
@@ -87,10 +113,10 @@ pub struct Stats {
 
 impl Stats {
     #[inline]
-    pub(crate) fn completed(&mut self, op: Op, bytes: u32, latency: Nanos) {
-        let (count, histogram) = match op {
-            Op::Read => (&mut self.read, &mut self.read_latency),
-            Op::Write => (&mut self.write, &mut self.write_latency),
+    pub(crate) fn completed(&mut self, op: Op, bytes: u32, latency: Nanos, unit_bytes: u32) {
+        let (count, split, histogram) = match op {
+            Op::Read => (&mut self.read, &mut self.read_split, &mut self.read_latency),
+            Op::Write => (&mut self.write, &mut self.write_split, &mut self.write_latency),
             Op::Flush => {
                 self.flush_ops += 1;
                 return;
@@ -104,6 +130,31 @@ impl Stats {
         count.bytes += u64::from(bytes);
         count.time += latency;
         histogram.record(latency);
+        // Nearly all operations are one request: no division for them.
+        if bytes > unit_bytes {
+            let more = u64::from(bytes.div_ceil(unit_bytes) - 1);
+            split.ops += more;
+            split.time += Nanos(latency.0.saturating_mul(more));
+        }
+    }
+
+    /// The same counters with operations and their times as the device of an EBS volume has them, and CloudWatch counts them:
+    /// in pieces of what it takes at most.
+    #[must_use]
+    pub fn as_device_requests(&self) -> Self {
+        let whole = |ops: OpStats, split: SplitStats| OpStats {
+            ops: ops.ops + split.ops,
+            time: ops.time + split.time,
+            ..ops
+        };
+        Self {
+            read: whole(self.read, self.read_split),
+            write: whole(self.write, self.write_split),
+            queue_time: self.queue_time + self.read_split.time + self.write_split.time,
+            read_split: SplitStats::default(),
+            write_split: SplitStats::default(),
+            ..*self
+        }
     }
 
     /// Adds another volume's counters, for an array. The gauge `credit_share` keeps the lower of
@@ -122,6 +173,8 @@ impl Stats {
             at: self.at.max(other.at),
             read: ops(self.read, other.read),
             write: ops(self.write, other.write),
+            read_split: self.read_split.plus(other.read_split),
+            write_split: self.write_split.plus(other.write_split),
             flush_ops: self.flush_ops + other.flush_ops,
             discard_ops: self.discard_ops + other.discard_ops,
             consumed_ops: self.consumed_ops + other.consumed_ops,
@@ -150,9 +203,9 @@ impl Stats {
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "PascalCase"))]
 pub struct MinuteMetrics {
-    /// Reads completed.
+    /// Reads completed, in requests of what the device of an EBS volume takes at most: see [`SplitStats`].
     pub volume_read_ops: u64,
-    /// Writes completed.
+    /// Writes completed, in the same requests.
     pub volume_write_ops: u64,
     /// Bytes read.
     pub volume_read_bytes: u64,
@@ -205,6 +258,7 @@ impl MinuteMetrics {
     /// limit, without a definition of consistently; here it is a second's worth of waiting.
     #[must_use]
     pub fn between(earlier: &Stats, later: &Stats) -> Self {
+        let (earlier, later) = (&earlier.as_device_requests(), &later.as_device_requests());
         let span = later.at.since(earlier.at).as_secs_f64().max(1e-9);
         let reads = later.read.ops - earlier.read.ops;
         let writes = later.write.ops - earlier.write.ops;

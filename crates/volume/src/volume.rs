@@ -201,7 +201,8 @@ impl Volume {
     #[inline]
     pub fn advance(&mut self, now: Nanos) {
         while let Some(done) = self.in_flight.pop_completed(now) {
-            self.stats.completed(done.op, done.len, done.completes.since(done.submitted));
+            let latency = done.completes.since(done.submitted);
+            self.stats.completed(done.op, done.len, latency, self.limits.accounting.unit_bytes);
             if matches!(done.op, Op::Read | Op::Write) {
                 self.queue -= 1;
                 self.queue_submitted_sum = self.queue_submitted_sum.wrapping_sub(done.submitted.0);

@@ -24,8 +24,9 @@ pub(super) struct InstanceMinute {
 }
 
 impl Minute {
-    /// What happened between two moments of the same attachment.
+    /// What happened between two moments of the same attachment, in requests as CloudWatch counts them.
     pub(super) fn between(earlier: &Stats, later: &Stats) -> Self {
+        let (earlier, later) = (&earlier.as_device_requests(), &later.as_device_requests());
         let ops = |a: OpStats, b: OpStats| OpStats {
             ops: b.ops.saturating_sub(a.ops),
             bytes: b.bytes.saturating_sub(a.bytes),

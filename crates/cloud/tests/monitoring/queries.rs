@@ -62,6 +62,29 @@ fn statistics_and_percentiles_are_answered_together() {
 }
 
 #[test]
+fn no_operation_is_larger_than_the_device_of_an_ebs_volume_takes() {
+    for (kind, kib, pieces) in
+        [("gp3:size=100GiB", 411, 2.0), ("gp3:size=100GiB", 1_024, 4.0), ("st1:size=500GiB", 1_024, 1.0)]
+    {
+        let rig = Rig::new();
+        rig.attach(DB, kind);
+        rig.drive(DB, 120, (Op::Write, kib, 10));
+        let sum = |metric: &str| {
+            let answer = rig.call(
+                "GetMetricData",
+                json!({"StartTime": START, "EndTime": START + 60, "MetricDataQueries": [query("m", metric, 60)]}),
+            );
+            answer["MetricDataResults"][0]["Values"][0].as_f64().unwrap()
+        };
+        let (ops, bytes) = (sum("VolumeWriteOps"), sum("VolumeWriteBytes"));
+        assert!(
+            (bytes / ops - f64::from(kib) * 1_024.0 / pieces).abs() < 1.0,
+            "{kind}, {kib} KiB: {ops}, {bytes}"
+        );
+    }
+}
+
+#[test]
 fn the_end_is_exclusive_and_the_start_is_rounded_down() {
     let rig = rig(4);
     let times = |start: f64, end: f64, period: u64| {

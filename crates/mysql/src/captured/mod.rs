@@ -27,7 +27,7 @@ use crate::option_file::OptionFile;
 use crate::status::over;
 use devices::Devices;
 use printed::Printed;
-pub use record_error::{MissingFigures, RecordDamage, RecordedError};
+pub use record_error::{MissingFigures, RecordDamage, RecordedError, WrongMetrics, WrongStatistic};
 pub use recorded::{CLOUDWATCH, KNOWN_RECORDS, Recorded, recorded};
 use storage::Storage;
 
@@ -183,7 +183,7 @@ impl Collected {
             let why = "it is on a last line that has no end, and may be cut off".to_owned();
             seen.not_seen.push(NotSeen { what: format!("the value of {name}"), why });
         }
-        for warning in &self.minutes.warnings {
+        for warning in &self.minutes.warnings() {
             seen.not_seen.push(NotSeen { what: "rows of the volume's metrics".into(), why: warning.clone() });
         }
         for warning in &self.devices.warnings {

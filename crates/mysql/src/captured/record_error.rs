@@ -27,6 +27,14 @@ pub enum RecordedError {
         /// What is wrong, and where.
         cause: RecordDamage,
     },
+    /// Metrics of CloudWatch that are not those which are needed.
+    #[error("{}: {cause}", path.display())]
+    Metrics {
+        /// The file, or the first of several.
+        path: PathBuf,
+        /// What is wrong.
+        cause: WrongMetrics,
+    },
     /// Files of different tools.
     #[error("{} is of {tool}, and the files before it are of {other}", path.display())]
     Mixed {
@@ -46,6 +54,14 @@ pub enum MissingFigures {
     /// Metrics of CloudWatch, by their names there.
     #[error("the metrics {}", .0.join(", "))]
     Metrics(Vec<&'static str>),
+    /// The same of one of several volumes.
+    #[error("the metrics {} of {volume}", .metrics.join(", "))]
+    VolumeMetrics {
+        /// The volume.
+        volume: String,
+        /// The metrics.
+        metrics: Vec<&'static str>,
+    },
     /// A report of iostat after the first.
     #[error("a second report: the first is the mean since the machine's start")]
     SecondReport,
@@ -62,7 +78,7 @@ impl MissingFigures {
     #[must_use]
     pub const fn hint(&self) -> &'static str {
         match self {
-            Self::Metrics(_) => {
+            Self::Metrics(_) | Self::VolumeMetrics { .. } => {
                 "ask CloudWatch for them with the statistic Sum and --period 60 (docs/size.md has the whole command); several files \
                  may be given"
             }
@@ -110,5 +126,127 @@ impl RecordDamage {
     /// A line, by its place from 0.
     pub(super) fn at(place: usize, expected: &'static str, found: &str) -> Self {
         Self::Line { line: place + 1, expected, found: found.to_owned() }
+    }
+}
+
+/// Figures of CloudWatch that are there, and are not those which are needed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum WrongMetrics {
+    /// Statistics that do not tell what is needed.
+    #[error("{}", said_statistics(.0))]
+    Statistics(Vec<WrongStatistic>),
+    /// A unit that cannot be converted.
+    #[error("{metric} has the unit '{found}', and has to have {expected}")]
+    Unit {
+        /// The metric.
+        metric: &'static str,
+        /// The unit that the file names.
+        found: String,
+        /// The unit in which AWS publishes the metric.
+        expected: &'static str,
+    },
+    /// A period that is no time.
+    #[error("the period '{found}' of {metric} is no time: expected seconds such as 60, or 5 minutes")]
+    Period {
+        /// The metric.
+        metric: &'static str,
+        /// The period that the file names.
+        found: String,
+    },
+    /// Values that are not as far apart as their period is long.
+    #[error(
+        "{metric} has the period {period_s} s by the file's own words, and its values are {apart_s} s apart"
+    )]
+    Spacing {
+        /// The metric.
+        metric: &'static str,
+        /// The period that the file names, s.
+        period_s: i64,
+        /// Least time between two values, s.
+        apart_s: i64,
+    },
+    /// Metrics of one time that are of different periods.
+    #[error(
+        "{} has a period of {} s and {} of {} s, of the same volume and time",
+        .metrics[0], .periods_s[0], .metrics[1], .periods_s[1]
+    )]
+    TwoPeriods {
+        /// The metrics.
+        metrics: [&'static str; 2],
+        /// Their periods, s.
+        periods_s: [i64; 2],
+    },
+    /// Two values of one metric and time: they are of two volumes, or of two statistics.
+    #[error("two values of {metric} at {time}: {} and {}", .values[0], .values[1])]
+    TwoValues {
+        /// The metric.
+        metric: &'static str,
+        /// The time.
+        time: String,
+        /// The values, each with its label and file.
+        values: [String; 2],
+    },
+    /// Metrics that are not of the same periods.
+    #[error("the metrics are not of the same periods: at {time} there is {there}, and no {missing}")]
+    Torn {
+        /// The first period.
+        time: String,
+        /// The metric that is there.
+        there: &'static str,
+        /// The metric that is missing.
+        missing: &'static str,
+    },
+}
+
+/// Metrics with a statistic that does not tell what is needed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WrongStatistic {
+    /// The file that has them first.
+    pub path: PathBuf,
+    /// The metrics.
+    pub metrics: Vec<&'static str>,
+    /// The statistics that the file names.
+    pub found: String,
+    /// The statistics that tell it.
+    pub needed: &'static str,
+}
+
+fn said_statistics(wrong: &[WrongStatistic]) -> String {
+    let said = wrong.iter().map(|WrongStatistic { metrics, found, needed, .. }| {
+        let has = if metrics.len() == 1 { "has" } else { "have" };
+        format!("{} {has} the statistic {found}: needed is {needed}", metrics.join(", "))
+    });
+    said.collect::<Vec<_>>().join("; ")
+}
+
+impl WrongMetrics {
+    /// The file that is wrong, where that is known of one alone.
+    pub(super) fn path(&self) -> Option<&PathBuf> {
+        match self {
+            Self::Statistics(wrong) => wrong.first().map(|wrong| &wrong.path),
+            _ => None,
+        }
+    }
+
+    /// What to do, in words that follow a colon.
+    #[must_use]
+    pub const fn hint(&self) -> &'static str {
+        match self {
+            Self::Statistics(_) => {
+                "export or ask for operations, bytes and times with the statistic Sum (or Average with SampleCount), for \
+                 VolumeQueueLength, BurstBalance and the metrics of RDS with Average"
+            }
+            Self::Unit { .. } => "ask without --unit: CloudWatch answers in the unit that it keeps",
+            Self::Period { .. } => "the row Period of an export has seconds",
+            Self::Spacing { .. } => {
+                "export again with the period that the graph shows, or mend the row Period"
+            }
+            Self::TwoPeriods { .. } => "ask for all metrics with one period: --period 60",
+            Self::TwoValues { .. } => {
+                "put the volume's id into each label, as the query of docs/size.md does, or give the files of one volume at a time"
+            }
+            Self::Torn { .. } => "ask for all metrics of the same time with one period",
+        }
     }
 }

@@ -576,3 +576,15 @@ fn rows_of_an_export_that_are_cut_short_are_left_out_and_named() {
     assert_eq!(cut.peaks.unwrap().minutes, 2);
     assert!(cut.not_seen.iter().any(|one| one.why.contains("line 4 has fewer values")), "{:?}", cut.not_seen);
 }
+
+#[test]
+fn an_export_of_averages_gives_no_peaks_and_says_why() {
+    let minutes = "Label,VolumeReadOps,VolumeWriteOps\nStat,Average,Sum\n2026/11/22 10:00:00,600,60\n2026/11/22 10:01:00,660,60\n";
+    let seen = of(&[minutes]);
+    assert_eq!(seen.peaks, None);
+    let why: String = seen.not_seen.iter().map(|one| one.why.clone()).collect();
+    assert!(why.contains("VolumeReadOps has the statistic Average: needed is Sum"), "{why}");
+    let wrong = minutes.replace("Stat,Average,Sum", "Unit,Percent,Count");
+    assert!(of(&[&wrong]).not_seen.iter().any(|one| one.why.contains("has the unit 'Percent'")));
+    assert!(of(&[&minutes.replace("Average", "Sum")]).peaks.is_some());
+}

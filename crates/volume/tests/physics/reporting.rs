@@ -31,6 +31,28 @@ fn a_minute_at_the_cap_reads_as_cloudwatch_would_show_it() {
 }
 
 #[test]
+fn operations_are_counted_in_requests_that_the_device_of_an_ebs_volume_takes() {
+    let mut volume = Array::single(with_service(unlimited()), T0).unwrap();
+    let mut rng = rng(13);
+    let mut expected = (0, Nanos::ZERO);
+    for (number, kib) in [4, 256, 257, 411, 512, 1_024].into_iter().enumerate() {
+        let now = Nanos::from_secs(number as u64 + 1);
+        let io = Io { op: Op::Read, offset: (number as u64) << 30, len: kib << 10 };
+        let latency = volume.submit(io, now, &mut rng, None).completes.since(now);
+        let pieces = u64::from(kib.div_ceil(256));
+        expected = (expected.0 + pieces, expected.1 + Nanos(latency.0 * pieces));
+    }
+    let stats = volume.stats(Nanos::from_secs(60));
+    assert_eq!((stats.read.ops, expected.0), (6, 1 + 1 + 2 + 2 + 2 + 4));
+    let minute = MinuteMetrics::between(&ebbtide_volume::Stats::default(), &stats);
+    assert_eq!(minute.volume_read_ops, expected.0);
+    let time = expected.1.as_secs_f64();
+    assert_within(minute.volume_total_read_time, time, 1e-9);
+    assert_within(minute.volume_queue_length, time / 60.0, 1e-9);
+    assert_within(minute.volume_avg_read_latency, time / expected.0 as f64 * 1e3, 1e-9);
+}
+
+#[test]
 fn idle_time_queue_and_service_time_add_up() {
     let mut volume = Array::single(with_service(unlimited()), T0).unwrap();
     let mut rng = rng(7);

@@ -70,19 +70,19 @@ fn join(all: &mut Recorded, more: Recorded) {
 }
 
 fn of_cloudwatch(first: &Input, files: &[Input], interval_s: Option<f64>) -> Result<Recorded, RecordedError> {
-    let mut metrics = Vec::new();
-    let mut notes = Vec::new();
-    for file in files {
+    let figures = |file: &Input| {
         if !cloudwatch::is_meant(&file.text) {
             return Err(RecordedError::Unknown { path: file.path.clone() });
         }
-        let read = cloudwatch::metrics(&file.text)
-            .map_err(|cause| RecordedError::Damaged { path: file.path.clone(), cause })?;
-        metrics.extend(read.all);
-        notes.extend(read.short.map(|short| short.words(&file.path)));
-    }
-    let lacks = |what| RecordedError::Lacks { path: first.path.clone(), what };
-    let loads = cloudwatch::loads(&metrics, interval_s).map_err(lacks)?;
+        cloudwatch::figures(file)
+    };
+    let figures: Vec<cloudwatch::Figures> = files.iter().map(figures).collect::<Result<_, _>>()?;
+    let (loads, notes) = cloudwatch::loads(figures, interval_s).map_err(|why| match why {
+        cloudwatch::NoLoads::Lacks(what) => RecordedError::Lacks { path: first.path.clone(), what },
+        cloudwatch::NoLoads::Wrong(cause) => {
+            RecordedError::Metrics { path: cause.path().unwrap_or(&first.path).clone(), cause }
+        }
+    })?;
     Ok(Recorded { tool: CLOUDWATCH, loads, notes })
 }
 

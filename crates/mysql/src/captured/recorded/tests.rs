@@ -80,10 +80,16 @@ fn a_metric_that_is_missing_is_named_with_where_to_get_it_and_may_come_from_anot
 
 #[test]
 fn statistics_of_one_metric_and_a_csv_export_are_read_too() {
-    let point = "{\"Timestamp\": \"2026-11-22T10:00:00+00:00\", \"Sum\": 600.0, \"Unit\": \"Count\"}";
-    let files: Vec<Input> = ["VolumeReadOps", "VolumeWriteOps", "VolumeReadBytes", "VolumeWriteBytes"]
+    let point = |unit: &str| {
+        format!("{{\"Timestamp\": \"2026-11-22T10:00:00+00:00\", \"Sum\": 600.0, \"Unit\": \"{unit}\"}}")
+    };
+    let metrics =
+        [("ReadOps", "Count"), ("WriteOps", "Count"), ("ReadBytes", "Bytes"), ("WriteBytes", "Bytes")];
+    let files: Vec<Input> = metrics
         .iter()
-        .map(|name| file(&format!("{{\"Label\": \"{name}\", \"Datapoints\": [{point}]}}")))
+        .map(|(name, unit)| {
+            file(&format!("{{\"Label\": \"Volume{name}\", \"Datapoints\": [{}]}}", point(unit)))
+        })
         .collect();
     assert_eq!(recorded(&files, None).unwrap().loads[""].intervals[0].reads, 10.0);
     let csv = "Full label,\"VolumeReadOps, Sum\",x\nLabel,VolumeReadOps,VolumeWriteOps,VolumeReadBytes,VolumeWriteBytes\n\
