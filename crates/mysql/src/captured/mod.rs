@@ -11,6 +11,7 @@ mod recorded;
 mod replica;
 mod storage;
 mod summary;
+mod sysstat;
 
 #[cfg(test)]
 mod tests;
@@ -27,7 +28,7 @@ use crate::option_file::OptionFile;
 use crate::status::over;
 use devices::Devices;
 use printed::Printed;
-pub use record_error::{MissingFigures, RecordDamage, RecordedError};
+pub use record_error::{MissingFigures, RecordDamage, RecordedError, Unusable};
 pub use recorded::{CLOUDWATCH, KNOWN_RECORDS, Recorded, recorded};
 use storage::Storage;
 

@@ -2,15 +2,18 @@
 //! `/proc/diskstats`.
 
 mod pt_diskstats;
-mod sar;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use ebbtide_observe::{DeviceIo, LoadInterval, VolumeLoad};
 
-use super::record_error::{MissingFigures, RecordDamage, RecordedError};
+use super::record_error::{MissingFigures, RecordedError};
+#[cfg(test)]
+use super::record_error::RecordDamage;
+use super::sysstat::{self, Recording, Text};
 use super::{Input, cloudwatch, devices};
 use crate::machine::io;
 
@@ -41,22 +44,44 @@ pub fn recorded(files: &[Input], interval_s: Option<f64>) -> Result<Recorded, Re
     if let Some(first) = files.first().filter(|first| cloudwatch::is_meant(&first.text)) {
         return of_cloudwatch(first, files, interval_s);
     }
+    let mut recordings: Vec<(PathBuf, Recording)> = Vec::new();
     let mut all: Option<Recorded> = None;
+    let mut first = None;
     for file in files {
-        let one = one(file, interval_s)?;
-        match &mut all {
-            None => all = Some(one),
-            Some(all) if all.tool == one.tool => join(all, one),
-            Some(all) => {
-                return Err(RecordedError::Mixed {
-                    path: file.path.clone(),
-                    tool: one.tool,
-                    other: all.tool,
-                });
+        let piece = piece(file)?;
+        let tool = piece.tool();
+        match first {
+            Some(other) if other != tool => {
+                return Err(RecordedError::Mixed { path: file.path.clone(), tool, other });
             }
+            _ => first = Some(tool),
+        }
+        match (piece, &mut all) {
+            (Piece::Sysstat(recording), _) => recordings.push((file.path.clone(), recording)),
+            (Piece::Other(recorded), None) => all = Some(recorded),
+            (Piece::Other(recorded), Some(all)) => join(all, recorded),
         }
     }
-    Ok(all.unwrap_or(Recorded { tool: "nothing", loads: BTreeMap::new(), notes: Vec::new() }))
+    match all {
+        Some(all) => Ok(all),
+        // The dates of all files together tell which number of a date is the day.
+        None => sysstat::loads(&recordings, interval_s),
+    }
+}
+
+/// What a file is.
+enum Piece {
+    Sysstat(Recording),
+    Other(Recorded),
+}
+
+impl Piece {
+    const fn tool(&self) -> &'static str {
+        match self {
+            Self::Sysstat(recording) => recording.tool,
+            Self::Other(recorded) => recorded.tool,
+        }
+    }
 }
 
 fn join(all: &mut Recorded, more: Recorded) {
@@ -86,26 +111,25 @@ fn of_cloudwatch(first: &Input, files: &[Input], interval_s: Option<f64>) -> Res
     Ok(Recorded { tool: CLOUDWATCH, loads, notes })
 }
 
-fn one(file: &Input, interval_s: Option<f64>) -> Result<Recorded, RecordedError> {
-    let lacks = |what| RecordedError::Lacks { path: file.path.clone(), what };
-    if let Some(reports) = devices::reports(&file.text) {
-        return of_iostat(&reports, interval_s).map_err(lacks);
+fn piece(file: &Input) -> Result<Piece, RecordedError> {
+    let path = || file.path.clone();
+    let damaged = |cause| RecordedError::Damaged { path: path(), cause };
+    match sysstat::iostat(&file.text).or_else(|| sysstat::sar(&file.text)) {
+        Some(Text::Recording(recording)) => return Ok(Piece::Sysstat(recording)),
+        Some(Text::Damaged(cause)) => return Err(damaged(cause)),
+        Some(Text::Unusable(why)) => return Err(RecordedError::Unusable { path: path(), why }),
+        None => {}
     }
-    let readers: [(&str, Reader); 2] = [("sar", sar::read), ("pt-diskstats", pt_diskstats::read)];
-    for (tool, read) in readers {
-        if let Some(read) = read(&file.text) {
-            let read = read.map_err(|cause| RecordedError::Damaged { path: file.path.clone(), cause })?;
-            return Ok(Recorded { tool, loads: read.loads, notes: read.notes });
-        }
+    if let Some(read) = pt_diskstats::read(&file.text) {
+        let Read { loads, notes } = read.map_err(damaged)?;
+        return Ok(Piece::Other(Recorded { tool: "pt-diskstats", loads, notes }));
     }
     if let Some(looks) = devices::looks(&file.text) {
-        return of_counters(&looks).ok_or_else(|| lacks(MissingFigures::TimedCounters));
+        let lacks = || RecordedError::Lacks { path: path(), what: MissingFigures::TimedCounters };
+        return of_counters(&looks).map(Piece::Other).ok_or_else(lacks);
     }
-    Err(RecordedError::Unknown { path: file.path.clone() })
+    Err(RecordedError::Unknown { path: path() })
 }
-
-/// Reads a tool's output; None in the output of another tool.
-type Reader = fn(&str) -> Option<Result<Read, RecordDamage>>;
 
 /// What a reader of a tool's output found.
 #[derive(Debug, Default)]
@@ -114,7 +138,8 @@ struct Read {
     notes: Vec<String>,
 }
 
-fn interval(start_s: f64, seconds: f64, io: &DeviceIo) -> LoadInterval {
+/// An interval. `both_s` is the mean time of an operation of either kind, s, where none of its own is known.
+pub(super) fn interval(start_s: f64, seconds: f64, io: &DeviceIo, both_s: Option<f64>) -> LoadInterval {
     LoadInterval {
         start_s,
         seconds,
@@ -123,35 +148,10 @@ fn interval(start_s: f64, seconds: f64, io: &DeviceIo) -> LoadInterval {
         read_bytes: io.read_bytes,
         written_bytes: io.written_bytes,
         queue: Some(io.queue),
-        read_s: io.read_s.filter(|_| io.reads > 0.0),
-        write_s: io.write_s.filter(|_| io.writes > 0.0),
+        read_s: io.read_s.or(both_s).filter(|_| io.reads > 0.0),
+        write_s: io.write_s.or(both_s).filter(|_| io.writes > 0.0),
         ..LoadInterval::default()
     }
-}
-
-fn of_iostat(reports: &[devices::TimedReport], interval_s: Option<f64>) -> Result<Recorded, MissingFigures> {
-    if reports.iter().all(|report| report.is_since_start) {
-        return Err(MissingFigures::SecondReport);
-    }
-    let mut loads: BTreeMap<String, VolumeLoad> = BTreeMap::new();
-    let mut before = None;
-    for (place, report) in reports.iter().enumerate() {
-        if report.is_since_start {
-            before = report.at_s;
-            continue;
-        }
-        let seconds = match (before, report.at_s, interval_s) {
-            (Some(before), Some(at), _) if at > before => at - before,
-            (_, _, Some(seconds)) => seconds,
-            _ => return Err(MissingFigures::ReportTimes),
-        };
-        let end = report.at_s.unwrap_or(place as f64 * seconds);
-        for (name, io) in &report.devices {
-            loads.entry(name.clone()).or_default().intervals.push(interval(end - seconds, seconds, io));
-        }
-        before = report.at_s;
-    }
-    Ok(Recorded { tool: "iostat", loads, notes: Vec::new() })
 }
 
 fn of_counters(looks: &[devices::Look]) -> Option<Recorded> {
@@ -161,7 +161,7 @@ fn of_counters(looks: &[devices::Look]) -> Option<Recorded> {
         let seconds = after - before;
         for (name, counts) in &pair[1].1 {
             let Some(io) = pair[0].1.get(name).and_then(|old| io(*old, *counts, seconds)) else { continue };
-            loads.entry(name.clone()).or_default().intervals.push(interval(before, seconds, &io));
+            loads.entry(name.clone()).or_default().intervals.push(interval(before, seconds, &io, None));
         }
     }
     (!loads.is_empty()).then(|| Recorded { tool: "/proc/diskstats", loads, notes: Vec::new() })
