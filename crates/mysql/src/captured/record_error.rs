@@ -127,10 +127,9 @@ fn others(usual_s: Option<f64>) -> String {
 
 /// A time as people write it; one that goes back has a sign.
 fn span(seconds: f64) -> String {
-    if seconds < 0.0 {
-        return format!("-{}", ebbtide_text::span(Duration::from_secs_f64(-seconds)));
-    }
-    ebbtide_text::span(Duration::from_secs_f64(seconds))
+    let sign = if seconds < 0.0 { "-" } else { "" };
+    let length = Duration::try_from_secs_f64(seconds.abs());
+    length.map_or_else(|_| format!("{seconds} s"), |length| format!("{sign}{}", ebbtide_text::span(length)))
 }
 
 impl Unusable {
@@ -146,9 +145,13 @@ impl Unusable {
             }
             Self::FarInterval { usual_s, .. } => {
                 let interval = usual_s.map_or("10s".to_owned(), |usual_s| format!("{usual_s:.0}s"));
-                format!("give --interval {interval} if each report is of that time; else give the parts as files of their own")
+                format!(
+                    "give --interval {interval} if each report is of that time; else give the parts as files of their own"
+                )
             }
-            Self::OtherInterval { usual_s, .. } => format!("leave --interval out, or give --interval {usual_s:.0}s"),
+            Self::OtherInterval { usual_s, .. } => {
+                format!("leave --interval out, or give --interval {usual_s:.0}s")
+            }
         }
     }
 }

@@ -11,15 +11,13 @@ use std::path::PathBuf;
 use ebbtide_observe::{DeviceIo, LoadInterval, VolumeLoad};
 
 use super::record_error::{MissingFigures, RecordedError};
-#[cfg(test)]
-use super::record_error::RecordDamage;
 use super::sysstat::{self, Recording, Text};
 use super::{Input, cloudwatch, devices};
 use crate::machine::io;
 
 /// What can be read, for messages.
 pub const KNOWN_RECORDS: &str = "the output of `aws cloudwatch get-metric-data` or `get-metric-statistics`, a CSV export of \
-                                 CloudWatch, `iostat -x` with -t, `sar -d` or `sadf -d -- -d`, `pt-diskstats`, and /proc/diskstats as \
+                                 CloudWatch, `iostat -x` with -t, `sar -d`, `sadf -d -- -d` or `sadf -j -- -d`, `pt-diskstats`, and /proc/diskstats as \
                                  pt-stalk keeps it";
 
 /// [`Recorded::tool`] of metrics, whose operations are counted as EBS counts them.

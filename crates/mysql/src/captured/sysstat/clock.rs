@@ -68,15 +68,16 @@ impl Stamp {
         }
     }
 
-    /// The order that is taken where no sequence of dates decides. Intervals do not depend on it.
+    /// The order that is taken where no sequence of dates decides, and the clock has 12 hours or 24. Intervals do not depend on
+    /// it.
     ///
     /// glibc's locales with a 12 hour clock and numbers write the month first most often (en_US), as the locale C does with
     /// two digits of the year. The others with four digits, dots or dashes write the day first.
-    pub(super) fn likely_order(&self) -> Order {
+    pub(super) fn likely_order(&self, twelve_hours: bool) -> Order {
         match &self.day {
             Day::Numbers(numbers) => {
                 let slashes = self.text.contains('/');
-                if slashes && (self.twelve_hours || numbers[2].digits <= 2) {
+                if slashes && (twelve_hours || numbers[2].digits <= 2) {
                     Order::MonthFirst
                 } else {
                     Order::DayFirst
@@ -105,14 +106,16 @@ fn civil(year: Number, month: i64, day: i64) -> Option<i64> {
         (_, value @ 2_400..) => value - 543,
         (_, value) => value,
     };
-    let date = Date::new(i16::try_from(year).ok()?, i8::try_from(month).ok()?, i8::try_from(day).ok()?).ok()?;
+    let date =
+        Date::new(i16::try_from(year).ok()?, i8::try_from(month).ok()?, i8::try_from(day).ok()?).ok()?;
     let since = date.since(Date::constant(1970, 1, 1)).ok()?;
     Some(i64::from(since.get_days()))
 }
 
 /// Zeros of scripts that have digits of their own, and that glibc's locales use.
 const ZEROS: [u32; 14] = [
-    0x0660, 0x06f0, 0x0966, 0x09e6, 0x0a66, 0x0ae6, 0x0b66, 0x0be6, 0x0c66, 0x0ce6, 0x0e50, 0x1040, 0x17e0, 0xff10,
+    0x0660, 0x06f0, 0x0966, 0x09e6, 0x0a66, 0x0ae6, 0x0b66, 0x0be6, 0x0c66, 0x0ce6, 0x0e50, 0x1040, 0x17e0,
+    0xff10,
 ];
 
 /// The digit of any script as one of ASCII.
@@ -144,7 +147,8 @@ fn tokens(text: &str) -> Vec<Token> {
         } else if first.is_whitespace() || (first.is_ascii() && !first.is_ascii_alphabetic()) {
             (rest, after_number) = (&rest[first.len_utf8()..], false);
         } else {
-            let ends = |letter: char| letter.is_ascii_digit() || letter.is_whitespace() || ",:/".contains(letter);
+            let ends =
+                |letter: char| letter.is_ascii_digit() || letter.is_whitespace() || ",:/".contains(letter);
             let length = rest.find(ends).unwrap_or(rest.len());
             tokens.push(Token::Word { text: rest[..length].to_owned(), glued: after_number });
             (rest, after_number) = (&rest[length..], false);
@@ -153,26 +157,21 @@ fn tokens(text: &str) -> Vec<Token> {
     tokens
 }
 
-/// Words for the time before noon in glibc's locales whose `%X` has a 12 hour clock (`am_pm`), in small letters.
-const BEFORE_NOON: [&str; 45] = [
-    "am", "a.m.", "an", "n.u.", "pd", "purvahan", "wd", "asubuhi", "biknait", "hengihengi", "saaku", "soodo", "subaxnimo",
-    "téng-po͘", "πμ", "دوپھربرونھ", "ص", "پن", "पूर्वाह्न", "फुं.", "बिहिनियाँ", "म.पू.", "सञं", "এ.ম.", "পূর্বাহ্ণ", "পূৰ্ব্বাহ্ন",
-    "ਸਵੇਰੇ", "સવારે", "காலை", "ఉ.", "ಕಾಂಡೆ", "ಪೂರ್ವಾಹ್ನ", "രാവിലെ", "ဂယး", "နံနက်", "ပွတ်းၼႂ်", "ማለዶ", "ጡዋት", "ጽባሕ", "ꮜꮎꮄ",
-    "上午", "午前", "오전", "上晝", "頂晡",
-];
+/// Words for the time before noon in glibc's locales whose `%X` has a 12 hour clock (`am_pm`), in small letters, with blanks between them.
+const BEFORE_NOON: &str = "am a.m. an n.u. pd purvahan wd asubuhi biknait hengihengi saaku soodo subaxnimo \
+    téng-po͘ πμ دوپھربرونھ ص پن पूर्वाह्न फुं. बिहिनियाँ म.पू. सञं এ.ম. পূর্বাহ্ণ \
+    পূৰ্ব্বাহ্ন ਸਵੇਰੇ સવારે காலை ఉ. ಕಾಂಡೆ ಪೂರ್ವಾಹ್ನ രാവിലെ ဂယး နံနက် ပွတ်းၼႂ် ማለዶ ጡዋት \
+    ጽባሕ ꮜꮎꮄ 上午 午前 오전 上晝 頂晡";
 /// Those for the time after noon.
-const AFTER_NOON: [&str; 45] = [
-    "pm", "p.m.", "ew", "n.h.", "md", "aparaahna", "wb", "alasiri", "apinun", "efiafi", "carra", "hawwaro", "galabnimo",
-    "ē-po͘", "μμ", "دوپھرپتھ", "م", "دن", "अपराह्न", "बेलासे.", "मंझनियाँ", "म.नं.", "सबेर", "প.ম.", "অপরাহ্ণ", "অপৰাহ্ন", "ਸ਼ਾਮ",
-    "સાંજે", "மாலை", "సా.", "ಬಯ್ಯ", "ಅಪರಾಹ್ನ", "വൈകു", "တ္ၚဲစေၚ်", "ညနေ", "ဝၢႆးဝၼ်း", "ቃማ", "ከሰዓት", "ምሴት", "ꮢꭿᏹꭲꮧꮲ", "下午",
-    "午後", "오후", "下晝", "下晡",
-];
+const AFTER_NOON: &str = "pm p.m. ew n.h. md aparaahna wb alasiri apinun efiafi carra hawwaro galabnimo ē-po͘ \
+    μμ دوپھرپتھ م دن अपराह्न बेलासे. मंझनियाँ म.नं. सबेर প.ম. অপরাহ্ণ অপৰাহ্ন ਸ਼ਾਮ સાંજે \
+    மாலை సా. ಬಯ್ಯ ಅಪರಾಹ್ನ വൈകു တ္ၚဲစေၚ် ညနေ ဝၢႆးဝၼ်း ቃማ ከሰዓት ምሴት ꮢꭿᏹꭲꮧꮲ 下午 午後 오후 下晝 下晡";
 
 /// Whether a word names the second half of the day; None for a word of another kind.
 fn second_half(word: &str) -> Option<bool> {
     let word = word.to_lowercase();
-    let is_in = |words: &[&str]| words.contains(&word.as_str());
-    match (is_in(&BEFORE_NOON), is_in(&AFTER_NOON)) {
+    let is_in = |words: &str| words.split(' ').any(|own| own == word);
+    match (is_in(BEFORE_NOON), is_in(AFTER_NOON)) {
         (true, _) => Some(false),
         (_, true) => Some(true),
         (false, false) => None,
@@ -212,7 +211,7 @@ fn month(word: &str) -> Option<i64> {
 pub(super) fn stamp(text: &str) -> Option<Stamp> {
     let text = text.trim();
     let plain: String = text.chars().map(plain_digit).collect();
-    if plain.len() >= 9 && plain.bytes().all(|byte| byte.is_ascii_digit()) {
+    if (9..=12).contains(&plain.len()) && plain.bytes().all(|byte| byte.is_ascii_digit()) {
         let second = plain.parse().ok()?;
         return Some(Stamp { text: text.into(), day: Day::Epoch, second, twelve_hours: false });
     }
@@ -270,7 +269,9 @@ fn day(values: &[Number], tokens: &[Token], body: &str) -> Option<Day> {
             let known = months.next().and_then(|month| civil(*year, month, day.value));
             let named = || {
                 let end = body.find(':').unwrap_or(body.len());
-                Day::Named(body[..end].trim_end_matches(|letter: char| letter.is_ascii_digit()).trim().to_owned())
+                Day::Named(
+                    body[..end].trim_end_matches(|letter: char| letter.is_ascii_digit()).trim().to_owned(),
+                )
             };
             Some(known.map_or_else(named, Day::Known))
         }
@@ -313,7 +314,9 @@ fn time_of_day(numbers: &[(usize, Number)], tokens: &[Token], after_date: bool) 
 
 /// A text without the difference to UTC at its end, and that difference in s: `+0100`, `+01:00` or `Z`.
 fn without_offset(text: &str) -> (&str, Option<f64>) {
-    if let Some(body) = text.strip_suffix('Z').filter(|body| body.ends_with(|letter: char| letter.is_ascii_digit())) {
+    if let Some(body) =
+        text.strip_suffix('Z').filter(|body| body.ends_with(|letter: char| letter.is_ascii_digit()))
+    {
         return (body, Some(0.0));
     }
     let Some(place) = text.rfind(['+', '-']) else { return (text, None) };
@@ -379,13 +382,19 @@ mod tests {
         for (order, text) in forms {
             assert_eq!(read(text, order), Some((DAYS, 32_887.0)), "{text}");
         }
-        for text in ["01/05/2026 09:08:07 PM", "5/1/26 09:08:07 अपराह्न UTC", "2026年01月05日 星期一 下午 09時08分07秒 UTC"] {
+        for text in [
+            "01/05/2026 09:08:07 PM",
+            "5/1/26 09:08:07 अपराह्न UTC",
+            "2026年01月05日 星期一 下午 09時08分07秒 UTC",
+        ] {
             assert_eq!(stamp(text).map(|stamp| stamp.second), Some(76_087.0), "{text}");
         }
         assert_eq!(stamp("12:00:01 AM").map(|stamp| stamp.second), Some(1.0));
         assert_eq!(stamp("Heure: 12:00:01 PM").map(|stamp| stamp.second), Some(43_201.0));
         let exact = 1_767_604_087.0;
-        for text in ["2026-01-05T10:08:07+0100", "2026-01-05T09:08:07Z", "2026-01-05T04:08:07-05:00", "1767604087"] {
+        for text in
+            ["2026-01-05T10:08:07+0100", "2026-01-05T09:08:07Z", "2026-01-05T04:08:07-05:00", "1767604087"]
+        {
             let stamp = stamp(text).unwrap();
             assert_eq!((stamp.day, stamp.second), (Day::Epoch, exact), "{text}");
         }
@@ -395,7 +404,15 @@ mod tests {
 
     #[test]
     fn a_text_that_is_no_time_or_has_an_unknown_word_for_the_half_of_the_day_is_not_read() {
-        for text in ["", "hello", "05. jan. 2026 kl. 09.08 +0000", "05/01/26 09:08:07 foo", "1 2 3 4 5 6 7", "05/01/26 25:08:07", "13:00:00 PM"] {
+        for text in [
+            "",
+            "hello",
+            "05. jan. 2026 kl. 09.08 +0000",
+            "05/01/26 09:08:07 foo",
+            "1 2 3 4 5 6 7",
+            "05/01/26 25:08:07",
+            "13:00:00 PM",
+        ] {
             assert_eq!(stamp(text), None, "{text}");
         }
         assert_eq!(days([Number { value: 31, digits: 2 }; 3], Order::DayFirst), None);

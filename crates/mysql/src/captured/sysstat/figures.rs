@@ -21,6 +21,11 @@ impl Figure {
         self.value
     }
 
+    /// The figure, where it has no unit: sysstat prints none for operations and times.
+    fn without_unit(self) -> Option<Self> {
+        self.unit.is_none().then_some(self)
+    }
+
     /// A figure of JSON, which has two decimals.
     pub(super) const fn of_number(value: f64) -> Self {
         Self { value, rounding: 0.005, unit: None }
@@ -85,7 +90,8 @@ const UNITS: [(&str, f64); 5] =
 /// Bytes a second of the columns `{side}kB/s` and the like. Where these are rounded more than the product of operations and
 /// their mean size, that is taken.
 fn bytes(value: &impl Fn(&str) -> Option<Figure>, side: &str, ios: Figure, size: &str) -> Option<f64> {
-    let (rate, unit) = UNITS.iter().find_map(|(unit, bytes)| Some((value(&format!("{side}{unit}/s"))?, *bytes)))?;
+    let (rate, unit) =
+        UNITS.iter().find_map(|(unit, bytes)| Some((value(&format!("{side}{unit}/s"))?, *bytes)))?;
     let unit = rate.unit.unwrap_or(unit);
     let Some(mean) = value(size) else { return Some(rate.value * unit) };
     let mean_unit = mean.unit.unwrap_or(1_024.0);
@@ -99,9 +105,10 @@ fn bytes(value: &impl Fn(&str) -> Option<Figure>, side: &str, ios: Figure, size:
 
 /// A row of `iostat -x` by the names of its columns; None where a figure is missing or no number.
 pub(super) fn of_iostat(value: impl Fn(&str) -> Option<Figure>) -> Option<DeviceRow> {
-    let queue = value("aqu-sz").or_else(|| value("avgqu-sz"))?.value;
-    let time = |name: &str| Some(value(name)?.value / 1e3);
-    if let Some(ios) = value("tps") {
+    let count = |name: &str| value(name)?.without_unit();
+    let queue = count("aqu-sz").or_else(|| count("avgqu-sz"))?.value;
+    let time = |name: &str| Some(count(name)?.value / 1e3);
+    if let Some(ios) = count("tps") {
         let half = bytes(&value, "", ios, "areq-sz")? / 2.0;
         let io = DeviceIo {
             reads: ios.value / 2.0,
@@ -113,7 +120,7 @@ pub(super) fn of_iostat(value: impl Fn(&str) -> Option<Figure>) -> Option<Device
         };
         return Some(DeviceRow { io, both_s: time("await"), split: Split::Halves });
     }
-    let (reads, writes) = (value("r/s")?, value("w/s")?);
+    let (reads, writes) = (count("r/s")?, count("w/s")?);
     let io = DeviceIo {
         reads: reads.value,
         writes: writes.value,
@@ -137,13 +144,14 @@ pub(super) fn of_sar(value: impl Fn(&str) -> Option<Figure>) -> Option<DeviceRow
         })
     };
     let (read_bytes, written_bytes) = (bytes("r")?, bytes("w")?);
-    let ios = value("tps")?.value;
+    let count = |name: &str| value(name)?.without_unit();
+    let ios = count("tps")?.value;
     let moved = read_bytes + written_bytes;
     let share = if moved > 0.0 { read_bytes / moved } else { 0.0 };
-    let queue = value("aqu-sz").or_else(|| value("avgqu-sz"))?.value;
+    let queue = count("aqu-sz").or_else(|| count("avgqu-sz"))?.value;
     let reads = ios * share;
     let io = DeviceIo { reads, writes: ios - reads, read_bytes, written_bytes, queue, ..DeviceIo::default() };
-    let both_s = value("await").map(|ms| ms.value / 1e3).filter(|_| ios > 0.0);
+    let both_s = count("await").map(|ms| ms.value / 1e3).filter(|_| ios > 0.0);
     Some(DeviceRow { io, both_s, split: Split::ByBytes })
 }
 

@@ -38,7 +38,9 @@ pub(super) fn read(text: &str) -> Option<Text> {
     let last_place = last_line.map_or(0, |(place, _)| place);
     let mut recording = Recording { tool: "iostat", runs, unread: None, is_cut: false };
     // A capture that was ended in the middle of a row ends with half a row.
-    let (cut, unread): (Vec<_>, Vec<_>) = reader.unread.into_iter().partition(|(place, _)| *place == last_place);
+    let is_open = !text.ends_with('\n');
+    let (cut, unread): (Vec<_>, Vec<_>) =
+        reader.unread.into_iter().partition(|(place, _)| is_open && *place == last_place);
     recording.unread = unread.into_iter().next().map(|(place, line)| damaged(place, &line));
     recording.is_cut = !cut.is_empty();
     if let Some(report) = recording.runs.last_mut().and_then(|run| run.reports.last_mut()) {
@@ -75,7 +77,7 @@ impl<'a> Reader<'a> {
     fn take(&mut self, place: usize, line: &'a str) {
         let fields: Vec<&str> = line.split_whitespace().collect();
         let Some(first) = fields.first() else {
-            self.table = None;
+            (self.table, self.processors) = (None, None);
             return;
         };
         if let Some(run) = banner(line) {

@@ -17,10 +17,11 @@ pub(super) fn iostat(text: &str) -> Option<Text> {
     let has = |name: &str| document.reports().any(|report| report.get(name).is_some());
     let is_extended = |disk: &Value| disk.get("r/s").is_some() || disk.get("await").is_some();
     if !has("disk") && !has("avg-cpu") {
-        return document.reports().next().is_none().then_some(Text::Recording(Recording {
-            tool: "iostat",
-            ..Recording::default()
-        }));
+        return document
+            .reports()
+            .next()
+            .is_none()
+            .then_some(Text::Recording(Recording { tool: "iostat", ..Recording::default() }));
     }
     let disks = || document.reports().flat_map(|report| elements(report, "disk"));
     if !has("disk") || disks().next().is_some_and(|disk| !is_extended(disk)) {
@@ -31,9 +32,10 @@ pub(super) fn iostat(text: &str) -> Option<Text> {
         Report {
             end: report.get("timestamp").and_then(Value::as_str).map(Time::of),
             is_since_start: place == 0,
-            busy_share: percent("user").zip(percent("nice")).zip(percent("system")).and_then(
-                |((user, nice), system)| share(user, nice, system),
-            ),
+            busy_share: percent("user")
+                .zip(percent("nice"))
+                .zip(percent("system"))
+                .and_then(|((user, nice), system)| share(user, nice, system)),
             ..Report::default()
         }
     }))
@@ -102,7 +104,9 @@ impl Document {
                 }
                 Some(Err(error)) => return Some(Err(RecordDamage::Json(error.to_string()))),
             };
-            document.hosts.extend(value.get("sysstat").into_iter().flat_map(|own| elements(own, "hosts")).cloned());
+            document
+                .hosts
+                .extend(value.get("sysstat").into_iter().flat_map(|own| elements(own, "hosts")).cloned());
             if document.is_cut {
                 break;
             }
@@ -133,7 +137,8 @@ impl Document {
                 let mut own = report(place, value);
                 for disk in elements(value, "disk") {
                     let figure = |column: &str| {
-                        let value = disk.get(column)?.as_f64().filter(|value| value.is_finite() && *value >= 0.0);
+                        let value =
+                            disk.get(column)?.as_f64().filter(|value| value.is_finite() && *value >= 0.0);
                         value.map(Figure::of_number)
                     };
                     let row = if tool == "iostat" { of_iostat(figure) } else { of_sar(figure) };
@@ -143,7 +148,10 @@ impl Document {
                         }
                         _ if recording.unread.is_none() => {
                             let shown = super::shown(&disk.to_string());
-                            let why = format!("report {}: expected a device and its figures, found {shown}", place + 1);
+                            let why = format!(
+                                "report {}: expected a device and its figures, found {shown}",
+                                place + 1
+                            );
                             recording.unread = Some(RecordDamage::Json(why));
                         }
                         _ => {}

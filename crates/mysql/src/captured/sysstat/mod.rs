@@ -9,6 +9,8 @@ mod iostat;
 mod json;
 #[cfg(test)]
 mod live;
+#[cfg(test)]
+mod properties;
 mod record;
 mod sar;
 #[cfg(test)]
@@ -138,7 +140,8 @@ pub(super) fn sar(text: &str) -> Option<Text> {
 fn banner(line: &str) -> Option<Run> {
     let (_, rest) = line.strip_prefix("Linux ")?.trim_start().split_once(char::is_whitespace)?;
     let (machine, rest) = rest.trim_start().strip_prefix('(')?.split_once(')')?;
-    let processors = line.trim_end().strip_suffix(" CPU)").and_then(|line| line.rsplit_once('(')?.1.parse().ok());
+    let processors =
+        line.trim_end().strip_suffix(" CPU)").and_then(|line| line.rsplit_once('(')?.1.parse().ok());
     let date = rest.split('\t').find_map(|part| clock::date(part.split("_x86").next().unwrap_or(part)));
     Some(Run { machine: Some(machine.to_owned()), processors, date, reports: Vec::new() })
 }

@@ -30,8 +30,11 @@ pub(in crate::captured) fn loads(
     let stamps: Vec<Vec<Vec<&Stamp>>> =
         recordings.iter().map(|(_, recording)| recording.runs.iter().map(stamps).collect()).collect();
     let together = order(&stamps.concat());
-    let mut recorded =
-        Recorded { tool: recordings.first().map_or("nothing", |(_, own)| own.tool), loads: BTreeMap::new(), notes: Vec::new() };
+    let mut recorded = Recorded {
+        tool: recordings.first().map_or("nothing", |(_, own)| own.tool),
+        loads: BTreeMap::new(),
+        notes: Vec::new(),
+    };
     for ((path, recording), stamps) in recordings.iter().zip(&stamps) {
         let orders = Orders { together, file: order(stamps) };
         add(&mut recorded, path, recording, orders, interval_s)?;
@@ -103,10 +106,14 @@ fn note(notes: &mut Vec<String>, path: &Path, recording: &Recording, lacking: us
     }
     if lacking > 0 {
         let reports = if lacking == 1 { "1 report is".to_owned() } else { format!("{lacking} reports are") };
-        notes.push(format!("{path}: {reports} missing by the times of the others: nothing is taken for that time"));
+        notes.push(format!(
+            "{path}: {reports} missing by the times of the others: nothing is taken for that time"
+        ));
     }
     if changed {
-        notes.push(format!("{path}: its clock was changed by an hour or half an hour: the intervals are taken as even"));
+        notes.push(format!(
+            "{path}: its clock was changed by an hour or half an hour: the intervals are taken as even"
+        ));
     }
     if recording.is_cut {
         notes.push(format!("{path}: it ends in the middle of a report, whose last row was left out"));
@@ -130,7 +137,12 @@ impl NoIntervals {
 }
 
 /// The intervals of a run. Times without a date begin on the day of the run's first line, or after `end_s`.
-fn intervals(run: &Run, orders: Orders, interval_s: Option<f64>, end_s: f64) -> Result<Timeline, NoIntervals> {
+fn intervals(
+    run: &Run,
+    orders: Orders,
+    interval_s: Option<f64>,
+    end_s: f64,
+) -> Result<Timeline, NoIntervals> {
     if run.reports.iter().all(|report| report.seconds.is_some()) && !run.reports.is_empty() {
         return of_lengths(run);
     }
@@ -140,10 +152,11 @@ fn intervals(run: &Run, orders: Orders, interval_s: Option<f64>, end_s: f64) -> 
     };
     let own = || order(&[stamps.clone()]);
     let order = orders.together.or(orders.file).filter(fits).or_else(own);
-    let unread = run.reports.iter().flat_map(|report| [&report.start, &report.end]).find_map(|time| match time {
-        Some(Time::Unread(text)) => Some(text.clone()),
-        _ => None,
-    });
+    let unread =
+        run.reports.iter().flat_map(|report| [&report.start, &report.end]).find_map(|time| match time {
+            Some(Time::Unread(text)) => Some(text.clone()),
+            _ => None,
+        });
     let own_times = run.reports.iter().filter(|report| !report.is_since_start);
     let lacks_times = own_times.clone().any(|report| report.end.is_none() && report.start.is_none());
     let order = match (order, unread, interval_s) {
@@ -222,6 +235,15 @@ fn of_lengths(run: &Run) -> Result<Timeline, NoIntervals> {
             };
             return Err(NoIntervals::Unusable(Unusable::UnreadTime(text)));
         };
+        if seconds > DAY {
+            let text = |place: usize| match run.reports.get(place).and_then(|report| report.end.as_ref()) {
+                Some(Time::Read(stamp)) => stamp.text.clone(),
+                _ => "the start".to_owned(),
+            };
+            let (first, second) = (text(place.wrapping_sub(1)), text(place));
+            let why = Unusable::FarInterval { first, second, apart_s: seconds, usual_s: None };
+            return Err(NoIntervals::Unusable(why));
+        }
         timeline.intervals.push(Interval { place, start_s: end_s - seconds, seconds });
     }
     Ok(timeline)

@@ -33,7 +33,7 @@ fn damaged(place: usize, line: &str) -> RecordDamage {
 fn recording(text: &str, mut runs: Vec<Run>, unread: Option<(usize, String)>) -> Text {
     let last = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()).last();
     let last = last.map_or(0, |(place, _)| place);
-    let is_cut = unread.as_ref().is_some_and(|(place, _)| *place == last);
+    let is_cut = !text.ends_with('\n') && unread.as_ref().is_some_and(|(place, _)| *place == last);
     if let Some(report) = runs.last_mut().and_then(|run| run.reports.last_mut()) {
         report.is_cut = is_cut;
     }
@@ -154,8 +154,13 @@ struct Reader<'a> {
 
 /// Tables of sar; None in another text.
 fn of_tables(text: &str) -> Option<Text> {
-    let mut reader =
-        Reader { runs: vec![Run::default()], below: Below::Other, begun: None, has_disks: false, unread: None };
+    let mut reader = Reader {
+        runs: vec![Run::default()],
+        below: Below::Other,
+        begun: None,
+        has_disks: false,
+        unread: None,
+    };
     let (mut has_banner, mut has_tables) = (false, false);
     for (place, line) in text.lines().enumerate() {
         if let Some(run) = banner(line) {
@@ -177,7 +182,9 @@ fn of_tables(text: &str) -> Option<Text> {
 
 /// Whether a line is the heading of a table of any activity.
 fn is_heading(fields: &[&str]) -> bool {
-    let is_name = |field: &&&str| field.ends_with("/s") || field.starts_with('%') && field.len() > 1 || **field == "DEV";
+    let is_name = |field: &&&str| {
+        field.ends_with("/s") || field.starts_with('%') && field.len() > 1 || **field == "DEV"
+    };
     fields.iter().filter(is_name).count() >= 2
 }
 
@@ -246,7 +253,8 @@ impl<'a> Reader<'a> {
             return;
         };
         let end = Time::of(&time);
-        let is_same = self.begun.is_none() && self.last().is_some_and(|report| report.end.as_ref() == Some(&end));
+        let is_same =
+            self.begun.is_none() && self.last().is_some_and(|report| report.end.as_ref() == Some(&end));
         if !is_same {
             let start = self.begun.take();
             self.push(Report { start, end: Some(end), ..Report::default() });

@@ -21,7 +21,11 @@ fn read_with(text: &str, interval_s: Option<f64>) -> Result<Recorded, RecordedEr
 
 fn intervals(text: &str, device: &str) -> Vec<LoadInterval> {
     let all = read(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    all.loads.get(device).unwrap_or_else(|| panic!("{device} is not in {:?}", all.loads.keys())).intervals.clone()
+    all.loads
+        .get(device)
+        .unwrap_or_else(|| panic!("{device} is not in {:?}", all.loads.keys()))
+        .intervals
+        .clone()
 }
 
 /// Length, operations a second and whether it follows the interval before it, of each interval.
@@ -58,10 +62,19 @@ fn a_device_that_is_left_out_of_a_report_did_nothing_in_it() {
     assert_eq!(intervals(with, "nvme1n1"), intervals(without, "nvme1n1"));
     assert_eq!(intervals(with, "nvme1n1").len(), 24);
     // The same of two devices, one of which is idle at times, at the end of a text without an empty line too.
-    let report = |second: u32, rows: &str| format!("01/25/26 10:00:{second:02}\nDevice r/s rkB/s w/s wkB/s aqu-sz\n{rows}\n");
+    let report = |second: u32, rows: &str| {
+        format!("01/25/26 10:00:{second:02}\nDevice r/s rkB/s w/s wkB/s aqu-sz\n{rows}\n")
+    };
     let row = |name: &str| format!("{name} 10.00 160.00 0.00 0.00 0.01\n");
     let both = row("sda") + &row("sdb");
-    let text = [report(0, &both), report(10, &both), report(20, &row("sda")), report(30, ""), report(40, &row("sda"))].concat();
+    let text = [
+        report(0, &both),
+        report(10, &both),
+        report(20, &row("sda")),
+        report(30, ""),
+        report(40, &row("sda")),
+    ]
+    .concat();
     let ios = |text: &str| intervals(text, "sdb").iter().map(LoadInterval::ios).collect::<Vec<_>>();
     assert_eq!(ios(&text), [10.0, 0.0, 0.0, 0.0]);
     assert_eq!(ios(text.trim_end()), [10.0, 0.0, 0.0, 0.0]);
@@ -75,7 +88,10 @@ fn a_device_that_is_left_out_of_a_report_did_nothing_in_it() {
 fn one_await_is_the_latency_of_reads_and_writes() {
     let load = intervals(sample!("one-await.txt"), "xvdf");
     assert_eq!(shape(&load), [(10.0, 800.0, true), (10.0, 1_300.0, true), (10.0, 400.0, true)]);
-    assert_eq!((load[0].read_s, load[0].write_s, load[0].latency_s()), (Some(0.0025), Some(0.0025), Some(0.0025)));
+    assert_eq!(
+        (load[0].read_s, load[0].write_s, load[0].latency_s()),
+        (Some(0.0025), Some(0.0025), Some(0.0025))
+    );
 }
 
 #[test]
@@ -145,7 +161,9 @@ fn json_that_was_ended_within_a_report_has_its_whole_reports_and_several_documen
     let all = read(cut).unwrap();
     assert_eq!(shape(&all.loads["nvme1n1"].intervals), NIGHT[..2]);
     assert!(all.notes[0].contains("ends in the middle of a report"), "{:?}", all.notes);
-    let later = whole.replace("05/06/2026 23:59", "07/06/2026 10:00").replace("06/06/2026 00:00:00", "07/06/2026 10:01:00");
+    let later = whole
+        .replace("05/06/2026 23:59", "07/06/2026 10:00")
+        .replace("06/06/2026 00:00:00", "07/06/2026 10:01:00");
     let load = intervals(&format!("{whole}\n{later}"), "nvme1n1");
     assert_eq!(load.len(), 6);
     assert_eq!(load[3].start_s - load[0].start_s, 86_400.0 + 10.0 * 3_600.0 + 60.0, "{load:?}");
@@ -155,14 +173,22 @@ fn json_that_was_ended_within_a_report_has_its_whole_reports_and_several_documen
 
 /// A text of iostat with a report of 10 I/Os a second at each time.
 fn iostat_at(times: &[&str]) -> String {
-    let report = |time: &&str| format!("{time}\nDevice r/s rkB/s w/s wkB/s aqu-sz\nsda 10.00 160.00 0.00 0.00 0.01\n\n");
+    let report = |time: &&str| {
+        format!("{time}\nDevice r/s rkB/s w/s wkB/s aqu-sz\nsda 10.00 160.00 0.00 0.00 0.01\n\n")
+    };
     let reports: String = times.iter().map(report).collect();
     format!("Linux 6.1 (h) \t01/02/26 \t_x86_64_\t(2 CPU)\n\n{reports}")
 }
 
 #[test]
 fn an_interval_that_is_far_from_the_others_is_refused_and_named() {
-    let far = iostat_at(&["01/25/26 10:00:00", "01/25/26 10:00:10", "01/25/26 10:00:20", "01/25/26 14:00:25", "01/25/26 14:00:35"]);
+    let far = iostat_at(&[
+        "01/25/26 10:00:00",
+        "01/25/26 10:00:10",
+        "01/25/26 10:00:20",
+        "01/25/26 14:00:25",
+        "01/25/26 14:00:35",
+    ]);
     let error = read(&far).unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -180,9 +206,13 @@ fn an_interval_that_is_far_from_the_others_is_refused_and_named() {
         &["01/25/26 10:00:00", "03/25/26 10:00:10"],
     ] {
         let error = read(&iostat_at(bad)).unwrap_err();
-        assert!(matches!(error, RecordedError::Unusable { why: Unusable::FarInterval { .. }, .. }), "{bad:?}: {error}");
+        assert!(
+            matches!(error, RecordedError::Unusable { why: Unusable::FarInterval { .. }, .. }),
+            "{bad:?}: {error}"
+        );
     }
-    let even = iostat_at(&["01/25/26 10:00:00", "01/25/26 10:00:10", "01/25/26 10:00:20", "01/25/26 10:00:30"]);
+    let even =
+        iostat_at(&["01/25/26 10:00:00", "01/25/26 10:00:10", "01/25/26 10:00:20", "01/25/26 10:00:30"]);
     let error = read_with(&even, Some(600.0)).unwrap_err().to_string();
     assert!(error.contains("has reports that are 10 s apart, not 10 min"), "{error}");
     assert_eq!(read_with(&even, Some(10.0)).unwrap(), read(&even).unwrap());
@@ -190,12 +220,25 @@ fn an_interval_that_is_far_from_the_others_is_refused_and_named() {
 
 #[test]
 fn a_report_that_is_missing_is_no_longer_interval_and_clocks_that_are_rounded_make_no_gap() {
-    let all = read(&iostat_at(&["01/25/26 10:00:00", "01/25/26 10:00:10", "01/25/26 10:00:40", "01/25/26 10:00:50"])).unwrap();
+    let all = read(&iostat_at(&[
+        "01/25/26 10:00:00",
+        "01/25/26 10:00:10",
+        "01/25/26 10:00:40",
+        "01/25/26 10:00:50",
+    ]))
+    .unwrap();
     let load = &all.loads["sda"].intervals;
     assert_eq!(shape(load), [(10.0, 10.0, true), (10.0, 10.0, false), (10.0, 10.0, true)]);
     assert_eq!(load[1].start_s - load[0].start_s, 30.0);
     assert!(all.notes.iter().any(|note| note.contains("2 reports are missing")), "{:?}", all.notes);
-    let rounded = read(&iostat_at(&["01/25/26 10:00:00", "01/25/26 10:00:01", "01/25/26 10:00:03", "01/25/26 10:00:03", "01/25/26 10:00:04"])).unwrap();
+    let rounded = read(&iostat_at(&[
+        "01/25/26 10:00:00",
+        "01/25/26 10:00:01",
+        "01/25/26 10:00:03",
+        "01/25/26 10:00:03",
+        "01/25/26 10:00:04",
+    ]))
+    .unwrap();
     assert_eq!(shape(&rounded.loads["sda"].intervals), [(1.0, 10.0, true); 4]);
     assert!(rounded.notes.is_empty(), "{:?}", rounded.notes);
 }
@@ -205,8 +248,18 @@ fn a_clock_that_is_changed_between_winter_and_summer_makes_no_interval_of_an_hou
     for times in [
         ["2026-03-29 01:59:40", "2026-03-29 01:59:50", "2026-03-29 03:00:00", "2026-03-29 03:00:10"],
         ["25/10/26 02:59:40", "25/10/26 02:59:50", "25/10/26 02:00:00", "25/10/26 02:00:10"],
-        ["11/01/2026 01:59:40 AM", "11/01/2026 01:59:50 AM", "11/01/2026 01:00:00 AM", "11/01/2026 01:00:10 AM"],
-        ["2026-03-29T01:59:40+0100", "2026-03-29T01:59:50+0100", "2026-03-29T03:00:00+0200", "2026-03-29T03:00:10+0200"],
+        [
+            "11/01/2026 01:59:40 AM",
+            "11/01/2026 01:59:50 AM",
+            "11/01/2026 01:00:00 AM",
+            "11/01/2026 01:00:10 AM",
+        ],
+        [
+            "2026-03-29T01:59:40+0100",
+            "2026-03-29T01:59:50+0100",
+            "2026-03-29T03:00:00+0200",
+            "2026-03-29T03:00:10+0200",
+        ],
         ["01:59:40", "01:59:50", "01:00:00", "01:00:10"],
     ] {
         assert_eq!(shape(&intervals(&iostat_at(&times), "sda")), [(10.0, 10.0, true); 3], "{times:?}");
@@ -218,7 +271,10 @@ fn a_second_run_has_a_mean_since_the_start_and_an_interval_of_its_own() {
     let first = iostat_at(&["13/06/26 23:59:40", "13/06/26 23:59:50", "14/06/26 00:00:00"]);
     let second = iostat_at(&["15/06/26 10:00:00", "15/06/26 10:01:00", "15/06/26 10:02:00"]);
     let load = intervals(&(first.clone() + &second), "sda");
-    assert_eq!(shape(&load), [(10.0, 10.0, true), (10.0, 10.0, true), (60.0, 10.0, false), (60.0, 10.0, true)]);
+    assert_eq!(
+        shape(&load),
+        [(10.0, 10.0, true), (10.0, 10.0, true), (60.0, 10.0, false), (60.0, 10.0, true)]
+    );
     // Files of one machine: the dates of one tell how those of the others are read.
     let ambiguous = iostat_at(&["12/06/26 10:00:00", "12/06/26 10:00:10"]);
     let inputs = [&second, &ambiguous].map(|text| Input { path: "x".into(), text: text.clone() });
@@ -228,9 +284,19 @@ fn a_second_run_has_a_mean_since_the_start_and_an_interval_of_its_own() {
 
 #[test]
 fn what_is_not_understood_is_quoted_and_iostat_without_x_is_told() {
-    let error = read(&iostat_at(&["05. jan. 2026 kl. 09.08 +0000", "05. jan. 2026 kl. 09.09 +0000"])).unwrap_err();
-    assert!(error.to_string().ends_with("has a time of a report that is not understood: '05. jan. 2026 kl. 09.08 +0000'"), "{error}");
-    let counted = read_with(&iostat_at(&["05. jan. 2026 kl. 09.08 +0000", "05. jan. 2026 kl. 09.09 +0000"]), Some(60.0)).unwrap();
+    let error =
+        read(&iostat_at(&["05. jan. 2026 kl. 09.08 +0000", "05. jan. 2026 kl. 09.09 +0000"])).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .ends_with("has a time of a report that is not understood: '05. jan. 2026 kl. 09.08 +0000'"),
+        "{error}"
+    );
+    let counted = read_with(
+        &iostat_at(&["05. jan. 2026 kl. 09.08 +0000", "05. jan. 2026 kl. 09.09 +0000"]),
+        Some(60.0),
+    )
+    .unwrap();
     assert_eq!(shape(&counted.loads["sda"].intervals), [(60.0, 10.0, true)]);
     let basic = "Linux 6.1 (h) \t11/28/26 \t_x86_64_\t(2 CPU)\n\n11/28/26 04:18:30\n\
         Device             tps    kB_read/s    kB_wrtn/s    kB_read    kB_wrtn\nsda 6.55 43.69 21.60 30510 15084\n\n";
@@ -243,9 +309,16 @@ fn what_is_not_understood_is_quoted_and_iostat_without_x_is_told() {
     }
     let sar = "Linux 6.1 (h) \t11/28/26 \t_x86_64_\t(2 CPU)\n\n12:00:01 AM     CPU     %user     %nice   %system\n12:10:01 AM     all 1.0 1.0 1.0\n";
     assert!(read(sar).unwrap_err().to_string().contains("without its table of disks"));
-    let damaged = iostat_at(&["01/25/26 10:00:00", "01/25/26 10:00:10", "01/25/26 10:00:20"]).replacen("sda 10.00 160.00 0.00", "sda 10.00 160.00 x", 2);
+    let damaged = iostat_at(&["01/25/26 10:00:00", "01/25/26 10:00:10", "01/25/26 10:00:20"]).replacen(
+        "sda 10.00 160.00 0.00",
+        "sda 10.00 160.00 x",
+        2,
+    );
     let error = read(&damaged).unwrap_err().to_string();
-    assert!(error.contains("line 5: expected a device and its figures, found 'sda 10.00 160.00 x 0.00 0.01'"), "{error}");
+    assert!(
+        error.contains("line 5: expected a device and its figures, found 'sda 10.00 160.00 x 0.00 0.01'"),
+        "{error}"
+    );
     let whole = iostat_at(&["01/25/26 10:00:00", "01/25/26 10:00:10", "01/25/26 10:00:20"]);
     let all = read(&whole[..whole.len() - 8]).unwrap();
     assert_eq!(all.loads["sda"].intervals.len(), 1);
@@ -272,22 +345,35 @@ fn sar(date: &str, form: impl Fn(u32, u32, u32) -> String) -> String {
 fn sar_is_read_in_any_language_with_means_in_any_language() {
     let half = |hour: u32, minute: u32, second: u32, words: [&str; 2]| {
         let word = words[usize::from(hour >= 12)];
-        (format!("{:02}:{minute:02}:{second:02}", if hour % 12 == 0 { 12 } else { hour % 12 }), word.to_owned())
+        (
+            format!("{:02}:{minute:02}:{second:02}", if hour % 12 == 0 { 12 } else { hour % 12 }),
+            word.to_owned(),
+        )
     };
     let texts = [
         sar("06/12/26", |h, m, s| format!("{h:02}:{m:02}:{s:02}")),
         sar("06/12/2026", |h, m, s| half(h, m, s, ["AM", "PM"]).0 + " " + &half(h, m, s, ["AM", "PM"]).1),
-        sar("12/6/26", |h, m, s| half(h, m, s, ["पूर्वाह्न", "अपराह्न"]).0 + " " + &half(h, m, s, ["पूर्वाह्न", "अपराह्न"]).1 + " IST"),
+        sar("12/6/26", |h, m, s| {
+            half(h, m, s, ["पूर्वाह्न", "अपराह्न"]).0 + " " + &half(h, m, s, ["पूर्वाह्न", "अपराह्न"]).1 + " IST"
+        }),
         sar("2026年06月12日", |h, m, s| format!("{h:02}时{m:02}分{s:02}秒")).replace("Average:", "平均时间:"),
-        sar("2026年06月12日", |h, m, s| format!("{h:02}時{m:02}分{s:02}秒")).replace("Average:", "平均時間："),
-        sar("2026년 06월 12일", |h, m, s| format!("{h:02}시 {m:02}분 {s:02}초")).replace("Average:", "평균값:"),
+        sar("2026年06月12日", |h, m, s| format!("{h:02}時{m:02}分{s:02}秒"))
+            .replace("Average:", "平均時間："),
+        sar("2026년 06월 12일", |h, m, s| format!("{h:02}시 {m:02}분 {s:02}초"))
+            .replace("Average:", "평균값:"),
         sar("12.06.2026", |h, m, s| format!("{h:02}.{m:02}.{s:02}")).replace("Average:", "Keskiarvo:"),
-        sar("12/06/2026", |h, m, s| format!("{h:02}:{m:02}:{s:02}")).replace(".00", ",00").replace("Average:", "Moyenne\u{202f}:"),
+        sar("12/06/2026", |h, m, s| format!("{h:02}:{m:02}:{s:02}"))
+            .replace(".00", ",00")
+            .replace("Average:", "Moyenne\u{202f}:"),
         sar("12/06/2026", |h, m, s| format!("{h:02}:{m:02}:{s:02}")).replace("Average:", "Trung bình:"),
         sar("12/06/2026", |h, m, s| format!("{h:02}:{m:02}:{s:02}")).replace("Average:", "Gj.snitt:"),
     ];
     for text in texts {
-        assert_eq!(shape(&intervals(&text, "nvme1n1")), [(600.0, 100.0, true), (600.0, 200.0, true)], "{text}");
+        assert_eq!(
+            shape(&intervals(&text, "nvme1n1")),
+            [(600.0, 100.0, true), (600.0, 200.0, true)],
+            "{text}"
+        );
     }
 }
 
@@ -317,7 +403,8 @@ fn sar_with_idle_disks_left_out_restarts_and_several_days_has_the_intervals_of_e
     let load = intervals(&(day("12/06/26") + &day("13/06/26")), "sda");
     assert_eq!(load.iter().map(|interval| interval.seconds).collect::<Vec<_>>(), [600.0; 4]);
     assert_eq!(load[2].start_s - load[0].start_s, 86_400.0);
-    let pretty = SAR.replace("DATE", "06/12/26").replace("DEV       tps", "tps").replace("%util", "%util DEV");
+    let pretty =
+        SAR.replace("DATE", "06/12/26").replace("DEV       tps", "tps").replace("%util", "%util DEV");
     let pretty: String = pretty
         .lines()
         .map(|line| match line.split_once("nvme1n1") {
@@ -325,7 +412,11 @@ fn sar_with_idle_disks_left_out_restarts_and_several_days_has_the_intervals_of_e
             None => format!("{line}\n"),
         })
         .collect();
-    assert_eq!(shape(&intervals(&pretty, "nvme1n1")), [(600.0, 100.0, true), (600.0, 200.0, true)], "{pretty}");
+    assert_eq!(
+        shape(&intervals(&pretty, "nvme1n1")),
+        [(600.0, 100.0, true), (600.0, 200.0, true)],
+        "{pretty}"
+    );
 }
 
 #[test]
@@ -333,14 +424,17 @@ fn sadf_is_read_in_its_other_forms_and_refused_in_those_that_are_not_read() {
     let rows = "h;2;2026-06-12 23:59:56 UTC;loop0;0,00;0,00;0,00;0,00;0,00;0,00;0,00;0,00";
     let other = "vda;624,00;6874,00;42934,00;20,00;79,85;2,85;4,33;94,60";
     let heading = "# hostname;interval;timestamp;DEV;tps;rkB/s;wkB/s;dkB/s;areq-sz;aqu-sz;await;%util";
-    let pairs = ["tps\t624.00", "rkB/s\t6874.00", "wkB/s\t42934.00", "aqu-sz\t2.85", "await\t4.33", "%util\t94.60"]
-        .map(|pair| format!("h\t2\t2026-06-12 23:59:56 UTC\tvda\t{pair}\n"))
-        .concat();
+    let pairs =
+        ["tps\t624.00", "rkB/s\t6874.00", "wkB/s\t42934.00", "aqu-sz\t2.85", "await\t4.33", "%util\t94.60"]
+            .map(|pair| format!("h\t2\t2026-06-12 23:59:56 UTC\tvda\t{pair}\n"))
+            .concat();
     let texts = [
         format!("{heading}\n{rows}\nh;2;2026-06-12 23:59:56 UTC;{other}\n"),
         format!("{heading}[...]\n{rows};{other}\n"),
         format!("{heading}\nh;2;1781308796;{other}\n"),
-        format!("{heading}\nh;-1;2026-06-12 23:50:00 UTC;LINUX-RESTART\t(2 CPU)\nh;2;2026-06-12 23:59:56;{other}\n"),
+        format!(
+            "{heading}\nh;-1;2026-06-12 23:50:00 UTC;LINUX-RESTART\t(2 CPU)\nh;2;2026-06-12 23:59:56;{other}\n"
+        ),
         pairs,
     ];
     for text in texts {

@@ -57,7 +57,7 @@ pub(super) enum Irregular {
 pub(super) fn order(runs: &[Vec<&Stamp>]) -> Option<Order> {
     let has_numbers = |stamp: &&&Stamp| matches!(stamp.day, Day::Numbers(_));
     let Some(first) = runs.iter().flatten().find(has_numbers) else { return Some(Order::DayFirst) };
-    let likely = first.likely_order();
+    let likely = first.likely_order(runs.iter().flatten().any(|stamp| stamp.twelve_hours));
     let mut orders: Vec<(f64, f64, bool, Order)> = Order::ALL
         .into_iter()
         .filter_map(|order| {
@@ -143,13 +143,16 @@ enum Length {
 
 /// What a distance is, where the interval is known; None where it is too far from it.
 fn length(distance: Option<f64>, at_s: f64, usual: Option<f64>, is_given: bool) -> Option<Length> {
-    let usual = usual?;
+    // No program is given an interval of over a day.
+    let usual = usual.filter(|usual| is_given || *usual <= DAY)?;
     let Some(distance) = distance else { return Some(Length::Of(usual)) };
     if (distance - usual).abs() <= ROUNDING {
         return Some(Length::Of(usual));
     }
     let hour = at_s.rem_euclid(DAY) / 3_600.0;
-    let fits = |change: &f64| (distance - usual + change).abs() <= ROUNDING || (distance - usual - change).abs() <= ROUNDING;
+    let fits = |change: &f64| {
+        (distance - usual + change).abs() <= ROUNDING || (distance - usual - change).abs() <= ROUNDING
+    };
     let is_night = hour >= CHANGE_HOURS.0 || hour < CHANGE_HOURS.1;
     if is_night && CLOCK_CHANGES.iter().any(fits) {
         return Some(Length::Changed(usual));
