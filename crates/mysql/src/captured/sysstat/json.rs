@@ -134,6 +134,9 @@ impl Document {
                 reports: Vec::new(),
             };
             for (place, value) in elements(host, "statistics").enumerate() {
+                if value.get("disk").is_none() {
+                    continue;
+                }
                 let mut own = report(place, value);
                 for disk in elements(value, "disk") {
                     let figure = |column: &str| {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use ebbtide_observe::VolumeLoad;
+use ebbtide_observe::{LoadInterval, VolumeLoad};
 
 use super::clock::{DAY, Day, Order, Stamp};
 use super::timeline::{Interval, Irregular, Mark, Timeline, order, timeline};
@@ -75,7 +75,9 @@ fn add(
     let names = recording.names();
     // With -z a device without an operation is left out of a report.
     let omits_idle = recording.omits_idle();
-    let mut end_s = 0.0;
+    // Times without a date follow those of the files before.
+    let ends = recorded.loads.values().filter_map(|load| load.intervals.last());
+    let mut end_s = ends.map(LoadInterval::end_s).fold(0.0, f64::max);
     let (mut lacking, mut changed) = (0, false);
     for run in &recording.runs {
         let timeline = intervals(run, orders, interval_s, end_s).map_err(|why| why.of(path))?;

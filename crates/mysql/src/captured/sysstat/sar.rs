@@ -112,9 +112,9 @@ fn of_pairs(text: &str) -> Option<Recording> {
         let [_, interval, time, device, name, value] = fields(line)?;
         let end = Time::of(&time);
         end.stamp()?;
-        let seconds = figure(&interval)?.value();
+        let seconds = Some(figure(&interval)?.value()).filter(|seconds| *seconds > 0.0);
         if reports.last().is_none_or(|report| report.end.as_ref() != Some(&end)) {
-            reports.push(Report { end: Some(end), seconds: Some(seconds), ..Report::default() });
+            reports.push(Report { end: Some(end), seconds, ..Report::default() });
             cells.push(BTreeMap::new());
         }
         cells.last_mut()?.entry(device).or_default().insert(name, value);
@@ -125,12 +125,10 @@ fn of_pairs(text: &str) -> Option<Recording> {
             report.devices.insert(device.clone(), row);
         }
     }
+    // Other activities of the same times have lines of their own.
+    reports.retain(|report| !report.devices.is_empty());
     let run = Run { reports, ..Run::default() };
-    run.reports.iter().any(|report| !report.devices.is_empty()).then(|| Recording {
-        tool: "sar",
-        runs: vec![run],
-        ..Recording::default()
-    })
+    (!run.reports.is_empty()).then(|| Recording { tool: "sar", runs: vec![run], ..Recording::default() })
 }
 
 /// What the rows below a heading are.
@@ -274,10 +272,13 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Ends a run. An interval that began and has no row and no end is one of -z, at the end of the text.
+    /// Ends a run. An interval that began and has no row and no end is one of -z, where other intervals have none too.
     fn end_run(&mut self) {
         self.below = Below::Other;
-        if let Some(begun) = self.begun.take() {
+        let begun = self.begun.take();
+        let omits_idle =
+            self.runs.iter().flat_map(|run| &run.reports).any(|report| report.devices.is_empty());
+        if let Some(begun) = begun.filter(|_| omits_idle) {
             self.push(Report { start: Some(begun), ..Report::default() });
         }
     }
