@@ -249,7 +249,7 @@ fn what_sysstat_prints_in_other_languages_and_with_other_options_has_the_interva
         assert!(text.contains("30 s in 3 intervals of 10 s"), "{name}: {text}");
         let answer = json(&[&sysstat(name), "--size", "100GiB"], 0);
         let iops = |figure: &str| answer["load"]["iops"][figure].as_f64().map(f64::round);
-        assert_eq!((iops("mean"), iops("highest")), (Some(267.0), Some(400.0)), "{name}");
+        assert_eq!((iops("mean"), iops("max")), (Some(267.0), Some(400.0)), "{name}");
     }
     let text = answered(&[&sysstat("human.txt"), "--size", "100GiB"], 0);
     assert!(text.contains("20 s in 2 intervals of 10 s"), "{text}");

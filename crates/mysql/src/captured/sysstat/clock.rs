@@ -46,16 +46,16 @@ pub(super) struct Number {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
     /// 31/12/26, as most of the world writes it.
-    DayFirst,
+    DayMonthYear,
     /// 12/31/26, as the United States and the locale C write it.
-    MonthFirst,
+    MonthDayYear,
     /// 26/12/31, with two digits of the year.
-    YearFirst,
+    YearMonthDay,
 }
 
 impl Order {
     /// All orders.
-    pub(super) const ALL: [Self; 3] = [Self::DayFirst, Self::MonthFirst, Self::YearFirst];
+    pub(super) const ALL: [Self; 3] = [Self::DayMonthYear, Self::MonthDayYear, Self::YearMonthDay];
 }
 
 impl Stamp {
@@ -78,12 +78,12 @@ impl Stamp {
             Day::Numbers(numbers) => {
                 let slashes = self.text.contains('/');
                 if slashes && (twelve_hours || numbers[2].digits <= 2) {
-                    Order::MonthFirst
+                    Order::MonthDayYear
                 } else {
-                    Order::DayFirst
+                    Order::DayMonthYear
                 }
             }
-            _ => Order::DayFirst,
+            _ => Order::DayMonthYear,
         }
     }
 }
@@ -92,9 +92,9 @@ impl Stamp {
 fn days(numbers: [Number; 3], order: Order) -> Option<i64> {
     let [first, second, third] = numbers;
     let (year, month, day) = match order {
-        Order::DayFirst => (third, second, first),
-        Order::MonthFirst => (third, first, second),
-        Order::YearFirst => (first, second, third),
+        Order::DayMonthYear => (third, second, first),
+        Order::MonthDayYear => (third, first, second),
+        Order::YearMonthDay => (first, second, third),
     };
     civil(year, month.value, day.value)
 }
@@ -347,37 +347,37 @@ mod tests {
     fn dates_of_glibcs_locales_are_read() {
         const DAYS: i64 = 20_458;
         let forms = [
-            (Order::DayFirst, "05/01/26 09:08:07"),
-            (Order::DayFirst, "05/01/2026 09:08:07"),
-            (Order::DayFirst, "05.01.2026 09:08:07"),
-            (Order::DayFirst, "5.1.2026 09:08:07"),
-            (Order::DayFirst, " 5.01.2026  9:08:07"),
-            (Order::DayFirst, "05. 01. 26 09:08:07"),
-            (Order::DayFirst, "05.01.2026. 09:08:07"),
-            (Order::DayFirst, "05-01-2026 09:08:07"),
-            (Order::DayFirst, "05-01-26 09:08:07"),
-            (Order::DayFirst, "05.01.2026 09.08.07"),
-            (Order::DayFirst, "05/01/2569 09:08:07"),
-            (Order::DayFirst, "5/1/26 09:08:07 पूर्वाह्न UTC"),
-            (Order::DayFirst, "5/1/26 காலை 09:08:07 UTC"),
-            (Order::DayFirst, "05/01/26 09:08:07 AM UTC"),
-            (Order::DayFirst, "05/01/2026 09:08:07 πμ"),
-            (Order::DayFirst, "05/01/2026 09:08:07 asubuhi"),
-            (Order::MonthFirst, "01/05/2026 09:08:07 AM"),
-            (Order::MonthFirst, "01/05/26 09:08:07"),
-            (Order::YearFirst, "26/1/5 09:08:07"),
-            (Order::YearFirst, "۲۶/۰۱/۰۵ ۰۹:۰۸:۰۷"),
-            (Order::DayFirst, "2026-01-05 09:08:07"),
-            (Order::DayFirst, "2026-01-05 09:08:07 AM"),
-            (Order::DayFirst, "2026.01.05. 09:08:07"),
-            (Order::DayFirst, "2026年01月05日 09时08分07秒"),
-            (Order::DayFirst, "2026年01月05日 09時08分07秒"),
-            (Order::DayFirst, "2026年01月05日 星期一 上午 09時08分07秒 UTC"),
-            (Order::DayFirst, "2026년 01월 05일 09시 08분 07초"),
-            (Order::DayFirst, "Monday, January 05, 2026 09:08:07 AM UTC"),
-            (Order::DayFirst, "Monday, 05 January, 2026 09:08:07 AM UTC"),
-            (Order::DayFirst, "mán  5.jan 2026 09:08:07"),
-            (Order::DayFirst, "Isnin 05 Jan 2026 09:08:07  UTC"),
+            (Order::DayMonthYear, "05/01/26 09:08:07"),
+            (Order::DayMonthYear, "05/01/2026 09:08:07"),
+            (Order::DayMonthYear, "05.01.2026 09:08:07"),
+            (Order::DayMonthYear, "5.1.2026 09:08:07"),
+            (Order::DayMonthYear, " 5.01.2026  9:08:07"),
+            (Order::DayMonthYear, "05. 01. 26 09:08:07"),
+            (Order::DayMonthYear, "05.01.2026. 09:08:07"),
+            (Order::DayMonthYear, "05-01-2026 09:08:07"),
+            (Order::DayMonthYear, "05-01-26 09:08:07"),
+            (Order::DayMonthYear, "05.01.2026 09.08.07"),
+            (Order::DayMonthYear, "05/01/2569 09:08:07"),
+            (Order::DayMonthYear, "5/1/26 09:08:07 पूर्वाह्न UTC"),
+            (Order::DayMonthYear, "5/1/26 காலை 09:08:07 UTC"),
+            (Order::DayMonthYear, "05/01/26 09:08:07 AM UTC"),
+            (Order::DayMonthYear, "05/01/2026 09:08:07 πμ"),
+            (Order::DayMonthYear, "05/01/2026 09:08:07 asubuhi"),
+            (Order::MonthDayYear, "01/05/2026 09:08:07 AM"),
+            (Order::MonthDayYear, "01/05/26 09:08:07"),
+            (Order::YearMonthDay, "26/1/5 09:08:07"),
+            (Order::YearMonthDay, "۲۶/۰۱/۰۵ ۰۹:۰۸:۰۷"),
+            (Order::DayMonthYear, "2026-01-05 09:08:07"),
+            (Order::DayMonthYear, "2026-01-05 09:08:07 AM"),
+            (Order::DayMonthYear, "2026.01.05. 09:08:07"),
+            (Order::DayMonthYear, "2026年01月05日 09时08分07秒"),
+            (Order::DayMonthYear, "2026年01月05日 09時08分07秒"),
+            (Order::DayMonthYear, "2026年01月05日 星期一 上午 09時08分07秒 UTC"),
+            (Order::DayMonthYear, "2026년 01월 05일 09시 08분 07초"),
+            (Order::DayMonthYear, "Monday, January 05, 2026 09:08:07 AM UTC"),
+            (Order::DayMonthYear, "Monday, 05 January, 2026 09:08:07 AM UTC"),
+            (Order::DayMonthYear, "mán  5.jan 2026 09:08:07"),
+            (Order::DayMonthYear, "Isnin 05 Jan 2026 09:08:07  UTC"),
         ];
         for (order, text) in forms {
             assert_eq!(read(text, order), Some((DAYS, 32_887.0)), "{text}");
@@ -415,6 +415,6 @@ mod tests {
         ] {
             assert_eq!(stamp(text), None, "{text}");
         }
-        assert_eq!(days([Number { value: 31, digits: 2 }; 3], Order::DayFirst), None);
+        assert_eq!(days([Number { value: 31, digits: 2 }; 3], Order::DayMonthYear), None);
     }
 }

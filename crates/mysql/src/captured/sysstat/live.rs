@@ -15,6 +15,9 @@ const LOCALES: [&str; 5] = ["en_US", "en_GB", "fr_FR", "zh_CN", "hi_IN"];
 /// Every form is printed in these: with points and with decimal commas.
 const EVERY_FORM: [&str; 2] = ["C", "fr_FR.UTF-8"];
 
+/// Names and values of the environment.
+type Settings = &'static [(&'static str, &'static str)];
+
 fn has(program: &str) -> bool {
     let found = Command::new(program)
         .arg("-V")
@@ -120,7 +123,7 @@ fn sar_and_sadf_print_the_same_load_in_every_language_and_form() {
     };
     let truth = read(&print("C", &[], &["sadf", "-d"], &["--", "-d"]));
     assert_eq!(truth.loads.values().next().map(|load| load.intervals.len()), Some(4), "{truth:?}");
-    const NONE: &[(&str, &str)] = &[];
+    const NONE: Settings = &[];
     for locale in &sysstat.locales {
         let forms = [
             (NONE, &["sar", "-d", "-f"][..], &[][..]),
@@ -163,8 +166,8 @@ fn sar_and_sadf_print_the_same_load_in_every_language_and_form() {
 #[test]
 fn iostat_is_read_in_every_language_and_with_every_option_that_prints_what_is_needed() {
     let Some(sysstat) = Sysstat::new() else { return };
-    const NONE: &[(&str, &str)] = &[];
-    let options: [(&[(&str, &str)], &[&str]); 13] = [
+    const NONE: Settings = &[];
+    let options: [(Settings, &[&str]); 13] = [
         (NONE, &[]),
         (NONE, &["-d"]),
         (NONE, &["-h"]),

@@ -152,7 +152,7 @@ fn intervals(
     let fits = |order: &Order| {
         stamps.iter().all(|stamp| !matches!(stamp.day, Day::Numbers(_)) || stamp.days(*order).is_some())
     };
-    let own = || order(&[stamps.clone()]);
+    let own = || order(std::slice::from_ref(&stamps));
     let order = orders.together.or(orders.file).filter(fits).or_else(own);
     let unread =
         run.reports.iter().flat_map(|report| [&report.start, &report.end]).find_map(|time| match time {
@@ -223,7 +223,7 @@ fn of_lengths(run: &Run) -> Result<Timeline, NoIntervals> {
     let mut timeline = Timeline::default();
     for (place, report) in run.reports.iter().enumerate() {
         let end_s = match &report.end {
-            Some(Time::Read(stamp)) => match (&stamp.day, stamp.days(Order::DayFirst)) {
+            Some(Time::Read(stamp)) => match (&stamp.day, stamp.days(Order::DayMonthYear)) {
                 (Day::Epoch, _) => Some(stamp.second),
                 (_, days) => days.map(|days| days as f64 * DAY + stamp.second),
             },

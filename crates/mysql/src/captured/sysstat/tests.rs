@@ -345,10 +345,7 @@ fn sar(date: &str, form: impl Fn(u32, u32, u32) -> String) -> String {
 fn sar_is_read_in_any_language_with_means_in_any_language() {
     let half = |hour: u32, minute: u32, second: u32, words: [&str; 2]| {
         let word = words[usize::from(hour >= 12)];
-        (
-            format!("{:02}:{minute:02}:{second:02}", if hour % 12 == 0 { 12 } else { hour % 12 }),
-            word.to_owned(),
-        )
+        (format!("{:02}:{minute:02}:{second:02}", (hour + 11) % 12 + 1), word.to_owned())
     };
     let texts = [
         sar("06/12/26", |h, m, s| format!("{h:02}:{m:02}:{s:02}")),

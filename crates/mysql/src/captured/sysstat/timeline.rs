@@ -56,7 +56,7 @@ pub(super) enum Irregular {
 /// order makes dates of all numbers.
 pub(super) fn order(runs: &[Vec<&Stamp>]) -> Option<Order> {
     let has_numbers = |stamp: &&&Stamp| matches!(stamp.day, Day::Numbers(_));
-    let Some(first) = runs.iter().flatten().find(has_numbers) else { return Some(Order::DayFirst) };
+    let Some(first) = runs.iter().flatten().find(has_numbers) else { return Some(Order::DayMonthYear) };
     let likely = first.likely_order(runs.iter().flatten().any(|stamp| stamp.twelve_hours));
     let mut orders: Vec<(f64, f64, bool, Order)> = Order::ALL
         .into_iter()
