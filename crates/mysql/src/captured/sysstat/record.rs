@@ -118,7 +118,7 @@ fn note(notes: &mut Vec<String>, path: &Path, recording: &Recording, lacking: us
         ));
     }
     if recording.is_cut {
-        notes.push(format!("{path}: it ends in the middle of a report, whose last row was left out"));
+        notes.push(format!("{path}: it ends in the middle of a report: what is cut off is left out"));
     }
 }
 
