@@ -5,6 +5,7 @@
 
 mod cloudwatch;
 mod devices;
+mod load;
 mod printed;
 mod record_error;
 mod recorded;

@@ -3,13 +3,21 @@
 
 mod pt_diskstats;
 #[cfg(test)]
+mod sysstat_dates;
+#[cfg(test)]
+mod sysstat_forms;
+#[cfg(test)]
+mod sysstat_live;
+#[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use ebbtide_observe::{DeviceIo, LoadInterval, VolumeLoad};
+use ebbtide_observe::VolumeLoad;
 
+pub use super::load::Recorded;
+use super::load::interval;
 use super::record_error::{MissingFigures, RecordedError};
 use super::sysstat::{self, Recording, Text};
 use super::{Input, cloudwatch, devices};
@@ -22,17 +30,6 @@ pub const KNOWN_RECORDS: &str = "the output of `aws cloudwatch get-metric-data` 
 
 /// [`Recorded::tool`] of metrics, whose operations are counted as EBS counts them.
 pub const CLOUDWATCH: &str = "CloudWatch";
-
-/// The loads of volumes or devices, by their name. CloudWatch's metrics of one volume may name none: its name is empty then.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Recorded {
-    /// The tool that recorded them.
-    pub tool: &'static str,
-    /// The loads.
-    pub loads: BTreeMap<String, VolumeLoad>,
-    /// What has to be known of the figures.
-    pub notes: Vec<String>,
-}
 
 /// Reads the loads that files have together. `interval_s` is the length of an interval where the files do not tell it.
 ///
@@ -134,22 +131,6 @@ fn piece(file: &Input) -> Result<Piece, RecordedError> {
 struct Read {
     loads: BTreeMap<String, VolumeLoad>,
     notes: Vec<String>,
-}
-
-/// An interval. `both_s` is the mean time of an operation of either kind, s, where none of its own is known.
-pub(super) fn interval(start_s: f64, seconds: f64, io: &DeviceIo, both_s: Option<f64>) -> LoadInterval {
-    LoadInterval {
-        start_s,
-        seconds,
-        reads: io.reads,
-        writes: io.writes,
-        read_bytes: io.read_bytes,
-        written_bytes: io.written_bytes,
-        queue: Some(io.queue),
-        read_s: io.read_s.or(both_s).filter(|_| io.reads > 0.0),
-        write_s: io.write_s.or(both_s).filter(|_| io.writes > 0.0),
-        ..LoadInterval::default()
-    }
 }
 
 fn of_counters(looks: &[devices::Look]) -> Option<Recorded> {

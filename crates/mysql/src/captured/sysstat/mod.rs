@@ -7,14 +7,8 @@ mod clock;
 mod figures;
 mod iostat;
 mod json;
-#[cfg(test)]
-mod live;
-#[cfg(test)]
-mod properties;
 mod record;
 mod sar;
-#[cfg(test)]
-mod tests;
 mod timeline;
 
 use std::collections::BTreeSet;

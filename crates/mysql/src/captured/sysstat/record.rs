@@ -8,8 +8,8 @@ use ebbtide_observe::{LoadInterval, VolumeLoad};
 use super::clock::{DAY, Day, Order, Stamp};
 use super::timeline::{Interval, Irregular, Mark, Timeline, order, timeline};
 use super::{DeviceRow, Recording, Report, Run, Split, Time};
+use crate::captured::load::{Recorded, interval};
 use crate::captured::record_error::{MissingFigures, RecordedError, Unusable};
-use crate::captured::recorded::{Recorded, interval};
 
 /// What sar cannot tell.
 const BY_BYTES: &str =

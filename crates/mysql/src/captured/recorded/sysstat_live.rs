@@ -16,7 +16,7 @@ const LOCALES: [&str; 5] = ["en_US", "en_GB", "fr_FR", "zh_CN", "hi_IN"];
 const EVERY_FORM: [&str; 2] = ["C", "fr_FR.UTF-8"];
 
 /// Names and values of the environment.
-type Settings = &'static [(&'static str, &'static str)];
+type Environment = &'static [(&'static str, &'static str)];
 
 fn has(program: &str) -> bool {
     let found = Command::new(program)
@@ -123,7 +123,7 @@ fn sar_and_sadf_print_the_same_load_in_every_language_and_form() {
     };
     let truth = read(&print("C", &[], &["sadf", "-d"], &["--", "-d"]));
     assert_eq!(truth.loads.values().next().map(|load| load.intervals.len()), Some(4), "{truth:?}");
-    const NONE: Settings = &[];
+    const NONE: Environment = &[];
     for locale in &sysstat.locales {
         let forms = [
             (NONE, &["sar", "-d", "-f"][..], &[][..]),
@@ -166,8 +166,8 @@ fn sar_and_sadf_print_the_same_load_in_every_language_and_form() {
 #[test]
 fn iostat_is_read_in_every_language_and_with_every_option_that_prints_what_is_needed() {
     let Some(sysstat) = Sysstat::new() else { return };
-    const NONE: Settings = &[];
-    let options: [(Settings, &[&str]); 13] = [
+    const NONE: Environment = &[];
+    let options: [(Environment, &[&str]); 13] = [
         (NONE, &[]),
         (NONE, &["-d"]),
         (NONE, &["-h"]),
