@@ -174,6 +174,7 @@ fn refuse_record(error: &RecordedError) -> Refusal {
         RecordedError::Damaged { .. } => "the file may be cut off: copy or make it again".to_owned(),
         RecordedError::Metrics { cause, .. } => cause.hint().to_owned(),
         RecordedError::Unknown { .. } => format!("what is known: {KNOWN_RECORDS}"),
+        RecordedError::Unusable { why, .. } => why.hint(),
         RecordedError::Mixed { .. } => "give the files of one tool".to_owned(),
     };
     Refusal::usage(error.to_string()).hint(hint)

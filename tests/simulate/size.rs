@@ -230,6 +230,62 @@ fn what_other_tools_print_is_sized_and_a_device_has_to_be_named_among_several() 
     assert_eq!(answer["load"]["seconds"].as_f64(), Some(29.0));
 }
 
+/// A sample of what sysstat prints.
+fn sysstat(name: &str) -> String {
+    format!("{}/crates/mysql/tests/fixtures/captured/sysstat/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+#[test]
+fn what_sysstat_prints_in_other_languages_and_with_other_options_has_the_intervals_that_it_was_given() {
+    for name in [
+        "day-first-over-midnight.txt",
+        "day-first-over-midnight.json",
+        "two-digits-day-first.txt",
+        "chinese.txt",
+        "japanese.txt",
+        "colours.txt",
+    ] {
+        let text = answered(&[&sysstat(name), "--size", "100GiB"], 0);
+        assert!(text.contains("30 s in 3 intervals of 10 s"), "{name}: {text}");
+        let answer = json(&[&sysstat(name), "--size", "100GiB"], 0);
+        let iops = |figure: &str| answer["load"]["iops"][figure].as_f64().map(f64::round);
+        assert_eq!((iops("mean"), iops("max")), (Some(267.0), Some(400.0)), "{name}");
+    }
+    let text = answered(&[&sysstat("human.txt"), "--size", "100GiB"], 0);
+    assert!(text.contains("20 s in 2 intervals of 10 s"), "{text}");
+    let text = answered(&[&sysstat("sadf.json"), "--size", "100GiB"], 0);
+    assert!(text.contains("20 min in 2 intervals of 10 min"), "{text}");
+    let text = answered(&[&sysstat("one-await.txt"), "--size", "100GiB"], 0);
+    assert!(text.contains("within 20% in 100% of the time (mean queue 3.10, expected 3.10)"), "{text}");
+    let volume = ["--volume", "gp2:size=100GiB"];
+    let [with, without] = ["idle-left-out.txt", "idle-printed.txt"].map(|name| {
+        let path = sysstat(name);
+        let text = answered(&[&[path.as_str()], &volume[..]].concat(), 0);
+        assert!(text.contains("4 h in 24 intervals of 10 min"), "{text}");
+        text.replace(name, "FILE")
+    });
+    assert_eq!(with, without);
+}
+
+#[test]
+fn an_interval_far_from_the_others_and_iostat_without_x_are_refused_with_what_to_do() {
+    let dir = tempfile::tempdir().unwrap();
+    let report = |time: &str| {
+        format!("{time}\nDevice r/s rkB/s w/s wkB/s aqu-sz\nsda 10.00 160.00 0.00 0.00 0.01\n\n")
+    };
+    let times = ["01/25/26 10:00:00", "01/25/26 10:00:10", "01/25/26 10:00:20", "01/25/26 14:00:25"];
+    let file = written(&dir, "iostat.txt", &times.map(report).concat());
+    refused(
+        &[word(&file), "--size", "100GiB"],
+        &["'01/25/26 10:00:20' and '01/25/26 14:00:25', which are 4 h 5 s apart", "give --interval 10s"],
+    );
+    let answer = json(&[word(&file), "--size", "100GiB", "--interval", "10s"], 0);
+    assert_eq!(answer["load"]["seconds"].as_f64(), Some(30.0));
+    let basic = "Linux 6.1 (h) \t01/25/26 \t_x86_64_\t(2 CPU)\n\nDevice tps kB_read/s kB_wrtn/s kB_read kB_wrtn\nsda 1 1 1 1 1\n\n";
+    let file = written(&dir, "basic.txt", basic);
+    refused(&[word(&file), "--size", "100GiB"], &["is iostat's output without -x", "iostat -x -t 10"]);
+}
+
 /// A trace in the format of MSR Cambridge: 500 reads a second of 16 KiB for 20 s.
 fn msr() -> String {
     let mut text = String::new();

@@ -5,12 +5,14 @@
 
 mod cloudwatch;
 mod devices;
+mod load;
 mod printed;
 mod record_error;
 mod recorded;
 mod replica;
 mod storage;
 mod summary;
+mod sysstat;
 
 #[cfg(test)]
 mod tests;
@@ -27,7 +29,7 @@ use crate::option_file::OptionFile;
 use crate::status::over;
 use devices::Devices;
 use printed::Printed;
-pub use record_error::{MissingFigures, RecordDamage, RecordedError, WrongMetrics, WrongStatistic};
+pub use record_error::{MissingFigures, RecordDamage, RecordedError, Unusable, WrongMetrics, WrongStatistic};
 pub use recorded::{CLOUDWATCH, KNOWN_RECORDS, Recorded, recorded};
 use storage::Storage;
 

@@ -1,9 +1,10 @@
 //! Why files tell no load.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Files that tell no load.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum RecordedError {
     /// It is of no known kind.
     #[error("{} is no record of a volume's load", path.display())]
@@ -34,6 +35,14 @@ pub enum RecordedError {
         path: PathBuf,
         /// What is wrong.
         cause: WrongMetrics,
+    },
+    /// Output of a known program that tells no load.
+    #[error("{} {why}", path.display())]
+    Unusable {
+        /// The file.
+        path: PathBuf,
+        /// What it is.
+        why: Unusable,
     },
     /// Files of different tools.
     #[error("{} is of {tool}, and the files before it are of {other}", path.display())]
@@ -85,6 +94,80 @@ impl MissingFigures {
             Self::SecondReport => "`iostat -x -t 10 360` prints one every 10 s for an hour",
             Self::ReportTimes => "run `iostat -x -t 10`, or give --interval with the seconds between them",
             Self::TimedCounters => "pt-stalk writes them as lines `TS 1700000000.5`",
+        }
+    }
+}
+
+/// Why output of sysstat tells no load. The words follow the name of the file.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Unusable {
+    /// iostat without -x.
+    #[error("is iostat's output without -x: it has no latency and no size of reads and writes")]
+    NotExtended,
+    /// sar, sadf or another program of sysstat without disks.
+    #[error("is output of sysstat without its table of disks")]
+    NoDisks,
+    /// A form of sadf that is not read, by its option.
+    #[error("is output of `sadf {0}`, which is not read")]
+    OtherForm(&'static str),
+    /// A time of a report that is not understood, as it was printed.
+    #[error("has a time of a report that is not understood: '{0}'")]
+    UnreadTime(String),
+    /// Two reports whose distance is no interval of the others.
+    #[error("has reports of '{first}' and '{second}', which are {} apart{}", span(*apart_s), others(*usual_s))]
+    FarInterval {
+        /// The time of the first report, as it was printed.
+        first: String,
+        /// That of the second.
+        second: String,
+        /// The distance, s.
+        apart_s: f64,
+        /// That of most reports, s; None where there are no others.
+        usual_s: Option<f64>,
+    },
+    /// An interval that was given and is not that of the times.
+    #[error("has reports that are {} apart, not {}", span(*usual_s), span(*given_s))]
+    OtherInterval {
+        /// The interval that was given, s.
+        given_s: f64,
+        /// That of most reports, s.
+        usual_s: f64,
+    },
+}
+
+/// That most reports have another distance.
+fn others(usual_s: Option<f64>) -> String {
+    usual_s.map_or(String::new(), |usual_s| format!(", and most others {}", span(usual_s)))
+}
+
+/// A time as people write it; one that goes back has a sign.
+fn span(seconds: f64) -> String {
+    let sign = if seconds < 0.0 { "-" } else { "" };
+    let length = Duration::try_from_secs_f64(seconds.abs());
+    length.map_or_else(|_| format!("{seconds} s"), |length| format!("{sign}{}", ebbtide_text::span(length)))
+}
+
+impl Unusable {
+    /// What to do, in words that follow a colon.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        match self {
+            Self::NotExtended => "record it with -x and -t: `iostat -x -t 10 > iostat.txt`".to_owned(),
+            Self::NoDisks => "`sar -d` and `sadf -d FILE -- -d` print it, and `iostat -x -t 10`".to_owned(),
+            Self::OtherForm(_) => "use `sadf -d FILE -- -d`".to_owned(),
+            Self::UnreadTime(_) => {
+                "record it with LC_ALL=C, or give --interval with the seconds between the reports".to_owned()
+            }
+            Self::FarInterval { usual_s, .. } => {
+                let interval = usual_s.map_or("10s".to_owned(), |usual_s| format!("{usual_s:.0}s"));
+                format!(
+                    "give --interval {interval} if each report is of that time; else give the parts as files of their own"
+                )
+            }
+            Self::OtherInterval { usual_s, .. } => {
+                format!("leave --interval out, or give --interval {usual_s:.0}s")
+            }
         }
     }
 }

@@ -340,13 +340,45 @@ fn a_second_run_of_iostat_begins_with_a_mean_since_the_start_too_and_an_idle_dev
 }
 
 #[test]
-fn figures_of_iostat_with_units_are_left_out_and_named() {
-    let report = "Device r/s rkB/s w/s wkB/s aqu-sz\nsda 175.23 4.8M 1.2k 11.2M 0.11\n\n";
-    let seen = of(&[&format!("Linux 6.1.0 (db1) \t01/01/26 \t_x86_64_\t(2 CPU)\n\n{report}{report}")]);
-    assert!(
-        seen.not_seen.iter().any(|one| one.why.contains("--human") && one.why.contains("4.8M")),
-        "{seen:?}"
+fn rows_of_iostat_that_are_not_understood_give_no_rates_and_are_named() {
+    let text = |row: &str| {
+        let report =
+            format!("Device r/s rkB/s w/s wkB/s aqu-sz\nsda 175.23 4.8M 20.00 11.2M 0.11\n{row}\n\n");
+        format!("Linux 6.1.0 (db1) \t01/01/26 \t_x86_64_\t(2 CPU)\n\n{report}{report}")
+    };
+    assert_eq!(
+        io_of(&[&text("")], "sda").read_bytes,
+        4.8 * 1_048_576.0,
+        "figures of --human have their units"
     );
+    let seen = of_hints(&[&text("sdb 1.00 x 0.00 0.00 0.11")], &device("sda"));
+    assert_eq!(seen.host.unwrap().place(Files::Data).unwrap().device.as_ref().unwrap().io, None);
+    let why = "a row of iostat was not understood, so none is used: line 5";
+    assert!(
+        seen.not_seen.iter().any(|one| one.why.contains(why) && one.why.contains("'sdb 1.00 x")),
+        "{:?}",
+        seen.not_seen
+    );
+}
+
+#[test]
+fn iostat_without_x_or_with_s_gives_no_rates_and_the_way_to_record_them() {
+    let run = |heading: &str, row: &str| {
+        format!(
+            "Linux 6.1.0 (db1) \t01/01/26 \t_x86_64_\t(2 CPU)\n\n{heading}\n{row}\n\n{heading}\n{row}\n\n"
+        )
+    };
+    for (text, words) in [
+        (run("Device tps kB_read/s kB_wrtn/s kB_read kB_wrtn", "sda 1.0 1.0 1.0 1 1"), "iostat -x -t 10"),
+        (
+            run("Device tps kB/s rqm/s await areq-sz aqu-sz %util", "sda 1.0 1.0 1.0 1.0 1.0 1.0 1.0"),
+            "without -s",
+        ),
+    ] {
+        let seen = of_hints(&[&text], &device("sda"));
+        assert_eq!(seen.host.unwrap().place(Files::Data).unwrap().device.as_ref().unwrap().io, None);
+        assert!(seen.not_seen.iter().any(|one| one.why.contains(words)), "{:?}", seen.not_seen);
+    }
 }
 
 /// A look of pt-stalk at /proc/diskstats.

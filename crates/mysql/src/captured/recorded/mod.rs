@@ -2,36 +2,34 @@
 //! `/proc/diskstats`.
 
 mod pt_diskstats;
-mod sar;
+#[cfg(test)]
+mod sysstat_dates;
+#[cfg(test)]
+mod sysstat_forms;
+#[cfg(test)]
+mod sysstat_live;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
-use ebbtide_observe::{DeviceIo, LoadInterval, VolumeLoad};
+use ebbtide_observe::VolumeLoad;
 
-use super::record_error::{MissingFigures, RecordDamage, RecordedError};
+pub use super::load::Recorded;
+use super::load::interval;
+use super::record_error::{MissingFigures, RecordedError};
+use super::sysstat::{self, Recording, Text};
 use super::{Input, cloudwatch, devices};
 use crate::machine::io;
 
 /// What can be read, for messages.
 pub const KNOWN_RECORDS: &str = "the output of `aws cloudwatch get-metric-data` or `get-metric-statistics`, a CSV export of \
-                                 CloudWatch, `iostat -x` with -t, `sar -d` or `sadf -d -- -d`, `pt-diskstats`, and /proc/diskstats as \
+                                 CloudWatch, `iostat -x` with -t, `sar -d`, `sadf -d -- -d` or `sadf -j -- -d`, `pt-diskstats`, and /proc/diskstats as \
                                  pt-stalk keeps it";
 
 /// [`Recorded::tool`] of metrics, whose operations are counted as EBS counts them.
 pub const CLOUDWATCH: &str = "CloudWatch";
-
-/// The loads of volumes or devices, by their name. CloudWatch's metrics of one volume may name none: its name is empty then.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Recorded {
-    /// The tool that recorded them.
-    pub tool: &'static str,
-    /// The loads.
-    pub loads: BTreeMap<String, VolumeLoad>,
-    /// What has to be known of the figures.
-    pub notes: Vec<String>,
-}
 
 /// Reads the loads that files have together. `interval_s` is the length of an interval where the files do not tell it.
 ///
@@ -41,22 +39,44 @@ pub fn recorded(files: &[Input], interval_s: Option<f64>) -> Result<Recorded, Re
     if let Some(first) = files.first().filter(|first| cloudwatch::is_meant(&first.text)) {
         return of_cloudwatch(first, files, interval_s);
     }
+    let mut recordings: Vec<(PathBuf, Recording)> = Vec::new();
     let mut all: Option<Recorded> = None;
+    let mut first = None;
     for file in files {
-        let one = one(file, interval_s)?;
-        match &mut all {
-            None => all = Some(one),
-            Some(all) if all.tool == one.tool => join(all, one),
-            Some(all) => {
-                return Err(RecordedError::Mixed {
-                    path: file.path.clone(),
-                    tool: one.tool,
-                    other: all.tool,
-                });
+        let piece = piece(file)?;
+        let tool = piece.tool();
+        match first {
+            Some(other) if other != tool => {
+                return Err(RecordedError::Mixed { path: file.path.clone(), tool, other });
             }
+            _ => first = Some(tool),
+        }
+        match (piece, &mut all) {
+            (Piece::Sysstat(recording), _) => recordings.push((file.path.clone(), recording)),
+            (Piece::Other(recorded), None) => all = Some(recorded),
+            (Piece::Other(recorded), Some(all)) => join(all, recorded),
         }
     }
-    Ok(all.unwrap_or(Recorded { tool: "nothing", loads: BTreeMap::new(), notes: Vec::new() }))
+    match all {
+        Some(all) => Ok(all),
+        // The dates of all files together tell which number of a date is the day.
+        None => sysstat::loads(&recordings, interval_s),
+    }
+}
+
+/// What a file is.
+enum Piece {
+    Sysstat(Recording),
+    Other(Recorded),
+}
+
+impl Piece {
+    const fn tool(&self) -> &'static str {
+        match self {
+            Self::Sysstat(recording) => recording.tool,
+            Self::Other(recorded) => recorded.tool,
+        }
+    }
 }
 
 fn join(all: &mut Recorded, more: Recorded) {
@@ -86,72 +106,31 @@ fn of_cloudwatch(first: &Input, files: &[Input], interval_s: Option<f64>) -> Res
     Ok(Recorded { tool: CLOUDWATCH, loads, notes })
 }
 
-fn one(file: &Input, interval_s: Option<f64>) -> Result<Recorded, RecordedError> {
-    let lacks = |what| RecordedError::Lacks { path: file.path.clone(), what };
-    if let Some(reports) = devices::reports(&file.text) {
-        return of_iostat(&reports, interval_s).map_err(lacks);
+fn piece(file: &Input) -> Result<Piece, RecordedError> {
+    let path = || file.path.clone();
+    let damaged = |cause| RecordedError::Damaged { path: path(), cause };
+    match sysstat::iostat(&file.text).or_else(|| sysstat::sar(&file.text)) {
+        Some(Text::Recording(recording)) => return Ok(Piece::Sysstat(recording)),
+        Some(Text::Damaged(cause)) => return Err(damaged(cause)),
+        Some(Text::Unusable(why)) => return Err(RecordedError::Unusable { path: path(), why }),
+        None => {}
     }
-    let readers: [(&str, Reader); 2] = [("sar", sar::read), ("pt-diskstats", pt_diskstats::read)];
-    for (tool, read) in readers {
-        if let Some(read) = read(&file.text) {
-            let read = read.map_err(|cause| RecordedError::Damaged { path: file.path.clone(), cause })?;
-            return Ok(Recorded { tool, loads: read.loads, notes: read.notes });
-        }
+    if let Some(read) = pt_diskstats::read(&file.text) {
+        let Read { loads, notes } = read.map_err(damaged)?;
+        return Ok(Piece::Other(Recorded { tool: "pt-diskstats", loads, notes }));
     }
     if let Some(looks) = devices::looks(&file.text) {
-        return of_counters(&looks).ok_or_else(|| lacks(MissingFigures::TimedCounters));
+        let lacks = || RecordedError::Lacks { path: path(), what: MissingFigures::TimedCounters };
+        return of_counters(&looks).map(Piece::Other).ok_or_else(lacks);
     }
-    Err(RecordedError::Unknown { path: file.path.clone() })
+    Err(RecordedError::Unknown { path: path() })
 }
-
-/// Reads a tool's output; None in the output of another tool.
-type Reader = fn(&str) -> Option<Result<Read, RecordDamage>>;
 
 /// What a reader of a tool's output found.
 #[derive(Debug, Default)]
 struct Read {
     loads: BTreeMap<String, VolumeLoad>,
     notes: Vec<String>,
-}
-
-fn interval(start_s: f64, seconds: f64, io: &DeviceIo) -> LoadInterval {
-    LoadInterval {
-        start_s,
-        seconds,
-        reads: io.reads,
-        writes: io.writes,
-        read_bytes: io.read_bytes,
-        written_bytes: io.written_bytes,
-        queue: Some(io.queue),
-        read_s: io.read_s.filter(|_| io.reads > 0.0),
-        write_s: io.write_s.filter(|_| io.writes > 0.0),
-        ..LoadInterval::default()
-    }
-}
-
-fn of_iostat(reports: &[devices::TimedReport], interval_s: Option<f64>) -> Result<Recorded, MissingFigures> {
-    if reports.iter().all(|report| report.is_since_start) {
-        return Err(MissingFigures::SecondReport);
-    }
-    let mut loads: BTreeMap<String, VolumeLoad> = BTreeMap::new();
-    let mut before = None;
-    for (place, report) in reports.iter().enumerate() {
-        if report.is_since_start {
-            before = report.at_s;
-            continue;
-        }
-        let seconds = match (before, report.at_s, interval_s) {
-            (Some(before), Some(at), _) if at > before => at - before,
-            (_, _, Some(seconds)) => seconds,
-            _ => return Err(MissingFigures::ReportTimes),
-        };
-        let end = report.at_s.unwrap_or(place as f64 * seconds);
-        for (name, io) in &report.devices {
-            loads.entry(name.clone()).or_default().intervals.push(interval(end - seconds, seconds, io));
-        }
-        before = report.at_s;
-    }
-    Ok(Recorded { tool: "iostat", loads, notes: Vec::new() })
 }
 
 fn of_counters(looks: &[devices::Look]) -> Option<Recorded> {
@@ -161,7 +140,7 @@ fn of_counters(looks: &[devices::Look]) -> Option<Recorded> {
         let seconds = after - before;
         for (name, counts) in &pair[1].1 {
             let Some(io) = pair[0].1.get(name).and_then(|old| io(*old, *counts, seconds)) else { continue };
-            loads.entry(name.clone()).or_default().intervals.push(interval(before, seconds, &io));
+            loads.entry(name.clone()).or_default().intervals.push(interval(before, seconds, &io, None));
         }
     }
     (!loads.is_empty()).then(|| Recorded { tool: "/proc/diskstats", loads, notes: Vec::new() })

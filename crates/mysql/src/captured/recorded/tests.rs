@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)] // a test fails by a panic
 
 use super::*;
+use crate::captured::record_error::RecordDamage;
 
 fn file(text: &str) -> Input {
     Input { path: "/captures/file".into(), text: text.to_owned() }
@@ -218,6 +219,42 @@ fn pt_diskstats_is_read_by_its_columns() {
         matches!(error, RecordedError::Damaged { cause: RecordDamage::Grouped { line: 3, .. }, .. }),
         "{error:?}"
     );
+}
+
+#[test]
+fn idle_devices_that_pt_diskstats_leaves_out_midnight_and_a_second_run_keep_the_interval() {
+    let header = "#ts device rd_s rd_avkb rd_mb_s rd_cnc rd_rt wr_s wr_avkb wr_mb_s wr_cnc wr_rt\n";
+    let row =
+        |time: &str, device: &str| format!("{time} {device} 10.0 16.0 0.2 0.1 1.0 0.0 0.0 0.0 0.0 0.0\n");
+    let shape = |text: String, device: &str| -> Vec<(f64, f64, f64)> {
+        let load = read(&text).unwrap().loads[device].clone();
+        load.intervals.iter().map(|one| (one.start_s, one.seconds, one.reads)).collect()
+    };
+    // sdb did nothing until 3.0, and none did between 4.0 and 7.0.
+    let rows = [
+        row("1.0", "sda"),
+        row("2.0", "sda"),
+        row("3.0", "sda"),
+        row("3.0", "sdb"),
+        row("4.0", "sda"),
+        row("7.0", "sda"),
+    ];
+    let text = format!("{header}{}", rows.concat());
+    let idle = |start: f64, seconds: f64| (start, seconds, 0.0);
+    assert_eq!(
+        shape(text.clone(), "sdb"),
+        [idle(0.0, 1.0), idle(1.0, 1.0), (2.0, 1.0, 10.0), idle(3.0, 1.0), idle(4.0, 2.0), idle(6.0, 1.0)]
+    );
+    assert_eq!(shape(text, "sda")[4..], [idle(4.0, 2.0), (6.0, 1.0, 10.0)]);
+    let night =
+        [row("23:59:58", "sda"), row("23:59:59", "sda"), row("00:00:00", "sda"), row("00:00:01", "sda")];
+    let text = format!("{header}{}", night.concat());
+    let lengths = shape(text, "sda");
+    assert_eq!(lengths.iter().map(|one| one.1).collect::<Vec<_>>(), [1.0; 4]);
+    assert_eq!(lengths[3].0 - lengths[0].0, 3.0);
+    let run = [row("1.0", "sda"), row("2.0", "sda")].concat();
+    let two = shape(format!("{header}{run}{header}{run}"), "sda");
+    assert_eq!(two, [(0.0, 1.0, 10.0), (1.0, 1.0, 10.0), (2.0, 1.0, 10.0), (3.0, 1.0, 10.0)]);
 }
 
 #[test]
