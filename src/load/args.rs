@@ -14,6 +14,7 @@ use ebbtide_load::{
 
 use super::server::ServerArgs;
 use super::switch::parse_switch;
+use super::sysbench_args::SysbenchArgs;
 use super::tpcc_args::{TablesArgs, TransactionsArgs, table_sets};
 use crate::exit::Refusal;
 use crate::text::parse_duration;
@@ -66,6 +67,8 @@ pub(crate) struct PrepareArgs {
     pub(super) workload: Option<LoadKind>,
     #[command(flatten)]
     pub(super) server: ServerArgs,
+    #[command(flatten)]
+    pub(super) sysbench: SysbenchArgs,
     #[command(flatten)]
     schema: SchemaArgs,
     #[command(flatten)]
@@ -155,6 +158,8 @@ pub(crate) struct CleanupArgs {
     pub(super) workload: Option<LoadKind>,
     #[command(flatten)]
     pub(super) server: ServerArgs,
+    #[command(flatten)]
+    pub(super) sysbench: SysbenchArgs,
     /// Number of tables, sbtest1 and up
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(super) tables: u32,
@@ -172,6 +177,8 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(super) server: ServerArgs,
     #[command(flatten)]
+    pub(super) sysbench: SysbenchArgs,
+    #[command(flatten)]
     schema: SchemaArgs,
     #[command(flatten)]
     random: RandomArgs,
@@ -180,19 +187,19 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     tpcc: TransactionsArgs,
     /// Connections
-    #[arg(long, alias = "num-threads", value_name = "N", default_value_t = 1, help_heading = "Run")]
+    #[arg(long, aliases = ["num-threads", "num_threads"], value_name = "N", default_value_t = 1, help_heading = "Run")]
     pub(super) threads: u32,
     /// Seconds to measure; 0 for no limit
-    #[arg(long, alias = "max-time", value_name = "S", default_value_t = 10.0, help_heading = "Run")]
+    #[arg(long, aliases = ["max-time", "max_time"], value_name = "S", default_value_t = 10.0, help_heading = "Run")]
     pub(super) time: f64,
     /// Transactions to run; 0 for no limit
-    #[arg(long, alias = "max-requests", value_name = "N", default_value_t = 0, help_heading = "Run")]
+    #[arg(long, aliases = ["max-requests", "max_requests"], value_name = "N", default_value_t = 0, help_heading = "Run")]
     events: u64,
     /// Seconds before the measurement, in no figure
     #[arg(long, alias = "warmup_time", value_name = "S", default_value_t = 0, help_heading = "Run")]
     warmup_time: u32,
     /// Transactions a second that arrive, whatever the server does; 0 runs a closed loop
-    #[arg(long, alias = "tx-rate", value_name = "N", default_value_t = 0.0, help_heading = "Run")]
+    #[arg(long, aliases = ["tx-rate", "tx_rate"], value_name = "N", default_value_t = 0.0, help_heading = "Run")]
     pub(super) rate: f64,
     /// How they arrive: as independent users do (sysbench), or at even intervals
     #[arg(long, value_enum, default_value_t = ArrivalKind::Poisson, help_heading = "Run")]
@@ -204,7 +211,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "N", default_value_t = 131_072, help_heading = "Run")]
     backlog: u32,
     /// Seconds that transactions in flight may take after the end; off waits for them
-    #[arg(long, value_name = "S|off", default_value = "off", value_parser = parse_grace, help_heading = "Run")]
+    #[arg(long, alias = "forced_shutdown", value_name = "S|off", default_value = "off", value_parser = parse_grace, help_heading = "Run")]
     forced_shutdown: Grace,
     /// Reconnect after so many transactions of a connection; 0 never
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Run")]

@@ -1,12 +1,13 @@
 //! `ebbtide load`: sysbench's OLTP workloads and TPC-C against any MySQL or MariaDB server.
 //!
 //! [`args`] is the command line in sysbench's words, [`server`] the server and the account, [`order`] knows sysbench's order of them, [`text`] prints sysbench's summary and ours.
-//! [`tpcc`] and [`tpcc_args`] have what only TPC-C has.
+//! [`tpcc`] and [`tpcc_args`] have what only TPC-C has, [`sysbench_args`] the options of sysbench that are not needed here.
 
 mod args;
 mod order;
 mod server;
 mod switch;
+mod sysbench_args;
 mod text;
 mod tpcc;
 mod tpcc_args;
@@ -29,6 +30,12 @@ pub(crate) use server::ServerArgs;
 /// # Errors
 /// Wrong options (exit code 2), and a server that is away or refuses (exit code 3).
 pub(crate) fn run(command: &LoadCommand, json: bool) -> anyhow::Result<Exit> {
+    match command {
+        LoadCommand::Prepare(args) => args.sysbench.apply()?,
+        LoadCommand::Run(args) => args.sysbench.apply()?,
+        LoadCommand::Cleanup(args) => args.sysbench.apply()?,
+        LoadCommand::Check(_) => {}
+    }
     match command {
         LoadCommand::Prepare(args) if args.workload == Some(LoadKind::Tpcc) => tpcc::prepare(args, json),
         LoadCommand::Prepare(args) => prepare(args, json),

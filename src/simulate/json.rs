@@ -1,6 +1,7 @@
 //! The JSON that `--json` prints; `docs/json/simulate.schema.json` is its contract.
 
 use ebbtide_catalog::{Initialization, MonthlyCost};
+use ebbtide_twin::trace::NotUsed;
 use ebbtide_twin::{Balance, Interval, OpTotals, Totals};
 use ebbtide_volume::{Nanos, Op};
 use serde::Serialize;
@@ -82,8 +83,14 @@ struct TraceFigures {
     format: &'static str,
     /// Its requests: reads, writes and flushes.
     requests: u64,
-    /// Lines or events that are no request to the volume, or are another device's.
+    /// Lines or events that are no request to the volume, or are another device's: those of `not_used`.
     discarded: u64,
+    /// Lines and events that are not replayed, by kind: requests first, the most frequent kinds first.
+    not_used: Vec<NotUsedRows>,
+    /// Percent of the rows of requests that are not replayed. Above 1% the report's first line says so.
+    not_used_pct: f64,
+    /// Recordings that stand one behind another in the file. Each is replayed behind the one before it.
+    recordings: u64,
     /// Requests that stand more than 10 s or 65,536 requests too late in the file.
     late: u64,
     /// Bytes that were read, unpacked.
@@ -94,6 +101,18 @@ struct TraceFigures {
     recorded_p50_us: Option<f64>,
     /// 99th percentile of the latencies that the trace has, us; null where it has none.
     recorded_p99_us: Option<f64>,
+}
+
+/// Lines or events of a trace that are not replayed.
+#[derive(Serialize)]
+struct NotUsedRows {
+    /// Their kind, for people: `discards (DS)`.
+    kind: String,
+    /// How many there are.
+    rows: u64,
+    /// Whether they are requests that a replay should have; false for headings, other stages of requests, and the requests of
+    /// other devices.
+    requests: bool,
 }
 
 /// The whole run: the figures of reads and writes together, and more.
@@ -243,6 +262,9 @@ fn single<'a>(plan: &'a Plan, volume: &'a Planned, run: &SimulatedRun) -> Single
             format: read.format.name(),
             requests: read.requests,
             discarded: read.discarded,
+            not_used: read.not_used.iter().map(not_used).collect(),
+            not_used_pct: pct(read.left_out_share()),
+            recordings: read.recordings,
             late: read.late,
             bytes: read.bytes,
             think_times: read.think_times,
@@ -289,6 +311,10 @@ fn whole_run(plan: &Plan, run: &SimulatedRun) -> WholeRun {
             instance_throughput: pct(held.instance_throughput),
         },
     }
+}
+
+fn not_used(rows: &NotUsed) -> NotUsedRows {
+    NotUsedRows { kind: rows.kind.clone(), rows: rows.rows, requests: rows.requests }
 }
 
 fn figures(part: &OpTotals, duration: Nanos) -> Figures {

@@ -80,10 +80,16 @@ Words and schema: docs/simulate.md, docs/json/simulate.schema.json";
 /// A wrong volume or job: a [`Refusal`] with [`Exit::Usage`].
 pub(crate) fn run(args: &Args, home: Option<&Home>, json: bool) -> anyhow::Result<Exit> {
     let plan = Plan::read(args, &ebbtide_control::catalog(home).map_err(refuse)?)?;
-    if !json {
+    // What of a trace is not used is known when it was read, and is to be the first line. Nothing else waits for the run.
+    if !json && plan.trace.is_none() {
         output::write(&text::heading(&plan))?;
     }
-    let runs = run::all(&plan)?;
+    let runs = run::all(&plan);
+    if !json && plan.trace.is_some() {
+        let warning = runs.iter().flatten().find_map(|run| run.trace.as_ref()?.warning());
+        output::write(&text::heading_of_trace(&plan, warning.as_deref()))?;
+    }
+    let runs = runs?;
     if let Some(path) = &args.html {
         std::fs::write(path, page::report(&plan, &runs).to_html()).with_context(|| {
             Refusal::environment(format!("cannot write {}", path.display()))

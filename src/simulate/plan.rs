@@ -1,12 +1,14 @@
 //! From arguments to what will be run, refusing what cannot.
 
+use std::cell::RefCell;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use anyhow::Context as _;
 use ebbtide_catalog::{
     Catalog, CatalogError, Initialization, InstanceType, MonthlyCost, Prices, Resolved, Spec,
 };
-use ebbtide_twin::fio::{self, FioError};
+use ebbtide_twin::fio::{self, FioError, Surroundings};
 use ebbtide_twin::{Job, Workload};
 use ebbtide_volume::{Array, Loader, Nanos, Op};
 
@@ -286,21 +288,45 @@ fn one_workload(text: &str, files: &mut Vec<(String, String)>) -> anyhow::Result
         // fio's defaults alone would read a whole volume one block after the other.
         return Err(Refusal::usage("--job is empty: expected a job").hint(FIO_HINT).into());
     }
+    let machine = Machine::default();
+    let refuse = |error: FioError, source: &str| Refusal::usage(format!("{source}: {error}")).hint(FIO_HINT);
     let path = Path::new(text);
-    if path.is_file() {
+    let read = if path.is_file() {
         let file = std::fs::read_to_string(path)
             .with_context(|| Refusal::usage(format!("cannot read the job file {text}")))?;
-        let read = fio::parse_file(&file)
-            .map_err(|error| Refusal::usage(format!("{text}: {error}")).hint(FIO_HINT))?;
+        let read = fio::parse_file(&file, text, &machine).map_err(|error| refuse(error, text))?;
         files.push((text.into(), file));
-        return Ok(read);
-    }
-    if !text.contains('=') && (text.ends_with(".fio") || text.contains('/')) {
+        read
+    } else if !text.contains(['=', ' ']) && (text.ends_with(".fio") || text.contains('/')) {
         let message = format!("--job {text}: there is no such file");
         return Err(Refusal::usage(message).hint(FIO_HINT).into());
+    } else {
+        fio::parse_words(text, &machine).map_err(|error| refuse(error, "--job"))?
+    };
+    files.append(&mut machine.read.into_inner());
+    Ok(read)
+}
+
+/// The machine's files and environment, for the words of jobs; it keeps what was read.
+#[derive(Debug, Default)]
+struct Machine {
+    read: RefCell<Vec<(String, String)>>,
+}
+
+impl Surroundings for Machine {
+    fn variable(&self, name: &str) -> Option<String> {
+        std::env::var(name).ok()
     }
-    fio::parse_words(text)
-        .map_err(|error: FioError| Refusal::usage(format!("--job: {error}")).hint(FIO_HINT).into())
+
+    fn read(&self, path: &str) -> Result<String, ErrorKind> {
+        let text = std::fs::read_to_string(path).map_err(|error| error.kind())?;
+        let file = (path.to_owned(), text.clone());
+        let mut read = self.read.borrow_mut();
+        if !read.contains(&file) {
+            read.push(file);
+        }
+        Ok(text)
+    }
 }
 
 const FIO_HINT: &str = "give fio's words, such as rw=randread,bs=16k,iodepth=64,runtime=3h, or a job file; docs/simulate.md lists them";
@@ -364,7 +390,7 @@ mod tests {
 
     #[test]
     fn the_end_is_known_only_where_every_job_has_a_runtime() {
-        let jobs = |text: &str| fio::parse_file(text).unwrap().jobs;
+        let jobs = |text: &str| fio::parse_file(text, "", &fio::Nothing).unwrap().jobs;
         let ends =
             latest_end(&jobs("[a]\nruntime=60\nstartdelay=5\n[b]\nruntime=30\n[c]\nstonewall\nruntime=10\n"));
         assert_eq!(ends, Some(Nanos::from_secs(75)));

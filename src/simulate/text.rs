@@ -41,6 +41,11 @@ pub(super) fn heading(plan: &Plan) -> String {
     text
 }
 
+/// The same of a trace: what of it is not used comes first.
+pub(super) fn heading_of_trace(plan: &Plan, warning: Option<&str>) -> String {
+    warning.map_or_else(String::new, |warning| format!("{warning}\n")) + &heading(plan)
+}
+
 /// Tables, totals and verdicts.
 pub(super) fn body(plan: &Plan, runs: &[SimulatedRun], html: Option<&Path>) -> String {
     let mut text = String::new();

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::sync_channel;
 use std::thread;
 
-use ebbtide_twin::trace::{Device, Format, Options, Record, Trace, TraceError, Unbatched};
+use ebbtide_twin::trace::{Device, Format, NotUsed, Options, Record, Trace, TraceError, Unbatched};
 use ebbtide_twin::{Percentiles, ReplayError};
 
 use ebbtide_text::count;
 
-use super::figures::{latency, whole};
+use super::figures::{latency, percent, whole};
 use crate::exit::Refusal;
 use crate::packed::unpacked;
 
@@ -27,7 +27,7 @@ pub(super) struct TraceArgs {
     /// The device of the trace whose requests are taken; all: those of every device, as if it were one
     #[arg(long, value_name = "NAME", requires = "trace", conflicts_with = "job")]
     trace_device: Option<String>,
-    /// The unit of the trace's times, in formats that do not fix it: ns, us, ms, s
+    /// The unit of the trace's times, in formats that do not fix it, and of the waits of fio's log: ns, us, ms, s
     #[arg(long, value_name = "UNIT", requires = "trace", conflicts_with = "job")]
     trace_unit: Option<String>,
     /// Infer think times: a request waits for the answer that its client had waited for. Without it, requests arrive when
@@ -104,6 +104,9 @@ pub(crate) fn options(
     })
 }
 
+/// The share of requests from which the first line says that they are not replayed.
+const NOTICED: f64 = 0.01;
+
 /// What was read of a trace.
 #[derive(Debug, Clone)]
 pub(super) struct TraceRead {
@@ -112,6 +115,11 @@ pub(super) struct TraceRead {
     pub(super) discarded: u64,
     pub(super) late: u64,
     pub(super) bytes: u64,
+    /// Recordings that stand one behind another in the file.
+    pub(super) recordings: u64,
+    waits_of_source: bool,
+    /// Rows that are not replayed, by kind.
+    pub(super) not_used: Vec<NotUsed>,
     /// The latencies that it has; empty where it has none.
     pub(super) recorded: Percentiles,
     /// Whether requests waited for answers.
@@ -127,9 +135,48 @@ impl TraceRead {
             discarded: counts.discarded,
             late: counts.late,
             bytes: counts.bytes,
+            recordings: counts.recordings,
+            waits_of_source: counts.waits_of_source,
+            not_used: trace.not_used(),
             recorded: trace.recorded().clone(),
             think_times,
         }
+    }
+
+    /// Rows of requests that are not replayed.
+    fn left_out(&self) -> u64 {
+        let requests = self.not_used.iter().filter(|kind| kind.requests);
+        requests.fold(0, |sum, kind| sum.saturating_add(kind.rows))
+    }
+
+    /// The share of the rows of requests that are not replayed, 0 to 1.
+    pub(super) fn left_out_share(&self) -> f64 {
+        let left_out = self.left_out() as f64;
+        left_out / (left_out + self.requests as f64).max(1.0)
+    }
+
+    /// The kinds of requests that are not replayed, with how many there are.
+    fn kinds(&self) -> String {
+        let requests = self.not_used.iter().filter(|kind| kind.requests);
+        let kinds: Vec<String> =
+            requests.map(|kind| format!("{} {}", whole(kind.rows as f64), kind.kind)).collect();
+        kinds.join(", ")
+    }
+
+    /// What is said before anything else: that more than 1% of the requests are not replayed, or not at their times.
+    pub(super) fn warning(&self) -> Option<String> {
+        let mut parts = Vec::new();
+        if self.left_out_share() > NOTICED {
+            let share = percent(Some(self.left_out_share()));
+            parts.push(format!("{share} of the trace's requests are not replayed: {}", self.kinds()));
+        }
+        if self.late as f64 > NOTICED * self.requests as f64 {
+            let share = percent(Some(self.late as f64 / self.requests as f64));
+            parts.push(format!(
+                "{share} of the trace's requests stand more than 10 s or 65,536 requests too late in the file and arrive when they are read"
+            ));
+        }
+        (!parts.is_empty()).then(|| format!("warning: {}", parts.join("; ")))
     }
 
     /// What a reader of the figures has to know, in sentences.
@@ -144,6 +191,22 @@ impl TraceRead {
         if let Some(p50) = self.recorded.at(0.50) {
             let p99 = latency(self.recorded.at(0.99));
             all.push(format!("Recorded in the trace: p50 {}, p99 {p99}.", latency(Some(p50))));
+        }
+        if self.left_out() > 0 {
+            all.push(format!("Not replayed: {}.", self.kinds()));
+        }
+        if self.recordings > 1 {
+            all.push(format!(
+                "The file has {} recordings: behind a heading its times begin again. Each is replayed behind the one before it.",
+                whole(self.recordings as f64)
+            ));
+        }
+        if self.waits_of_source {
+            all.push(
+                "Its waits are taken as fio's source has them, as milliseconds since the beginning; fio's documentation has \
+                 microseconds after the wait before, which --trace-unit us takes."
+                    .into(),
+            );
         }
         if self.late > 0 {
             all.push(format!(
@@ -217,7 +280,10 @@ pub(super) fn refusal(path: &Path, error: &ReplayError, requests: u64) -> Refusa
         _ => return refusal,
     };
     refusal.hint(match error {
-        TraceError::Unknown => "name the format with --trace-format; docs/simulate.md describes each",
+        TraceError::Unknown => {
+            "name the format with --trace-format; docs/simulate.md describes each. blkparse is read as it prints without options, not with -f or -F"
+        }
+        TraceError::Foreign { .. } => "docs/simulate.md has the formats that are read",
         TraceError::Read { .. } | TraceError::Event { .. } => "the file may be cut off: copy it again",
         TraceError::Line { .. } | TraceError::Length { .. } => {
             "if the format was taken for another, name it with --trace-format; otherwise mend or cut the file there"
@@ -230,8 +296,11 @@ pub(super) fn refusal(path: &Path, error: &ReplayError, requests: u64) -> Refusa
 
 /// A trace without a request.
 pub(super) fn empty(path: &Path, read: &TraceRead) -> Refusal {
+    let kinds: Vec<String> =
+        read.not_used.iter().map(|kind| format!("{} {}", whole(kind.rows as f64), kind.kind)).collect();
+    let kinds = if kinds.is_empty() { String::new() } else { format!(": {}", kinds.join(", ")) };
     let message = format!(
-        "--trace {}: no request was taken of it ({}; {} are none, or are another device's)",
+        "--trace {}: no request was taken of it ({}; {} are none, or are another device's{kinds})",
         path.display(),
         read.format,
         count(read.discarded, "line or event")

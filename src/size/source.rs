@@ -447,6 +447,7 @@ fn refuse_trace(path: &Path, error: &TraceError, requests: u64) -> Refusal {
     };
     let refusal = Refusal::usage(format!("{}: {error}{cause}{before}", path.display()));
     match error {
+        TraceError::Foreign { .. } => refusal,
         TraceError::Unknown => {
             refusal.hint(format!("what is known: {KNOWN_RECORDS}; the formats of traces of docs/simulate.md"))
         }

@@ -169,3 +169,49 @@ fn a_trace_that_cannot_be_replayed_is_refused_with_the_place_and_what_to_do() {
         }
     }
 }
+
+#[test]
+fn rows_that_are_not_replayed_are_named_and_the_first_line_says_it_when_they_are_many() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("biosnoop.txt");
+    let replay = |discards: usize| {
+        let heading = "TIME(s)     COMM           PID     DISK    T    SECTOR     BYTES   LAT(ms)\n";
+        let line =
+            |number: usize, kind: &str| format!("{number}.5 ib_log 7 sda {kind} {} 4096 0.6\n", number * 8);
+        let writes: String = (0..199).map(|number| line(number, "WS")).collect();
+        let discards: String = (199..199 + discards).map(|number| line(number, "DS")).collect();
+        std::fs::write(&path, format!("{heading}{writes}{discards}")).unwrap();
+        let arguments = ["--volume", GP3, "--trace", path.to_str().unwrap()];
+        (text(&arguments), json(&arguments))
+    };
+    let (few, _) = replay(1);
+    assert!(few.starts_with("seed 1\n") && few.contains("Not replayed: 1 discards (DS)."), "{few}");
+    let (many, object) = replay(100);
+    let first = many.lines().next().unwrap();
+    assert!(
+        first.starts_with("warning: 33") && first.ends_with("requests are not replayed: 100 discards (DS)"),
+        "{first}"
+    );
+    let trace = &object["trace"];
+    assert_eq!(
+        (&trace["requests"], &trace["discarded"], &trace["recordings"]),
+        (&199.into(), &101.into(), &1.into())
+    );
+    let kinds = [("discards (DS)", 100, true), ("headings and summaries", 1, false)];
+    let kinds = kinds
+        .map(|(kind, rows, requests)| serde_json::json!({"kind": kind, "rows": rows, "requests": requests}));
+    assert_eq!(trace["not_used"], serde_json::json!(kinds));
+    assert_near("share", &trace["not_used_pct"], 100.0 * 100.0 / 299.0, 0.001);
+}
+
+#[test]
+fn the_output_of_bpftraces_biosnoop_is_refused_with_what_it_lacks() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("biosnoop.bt");
+    let lines = "Attaching 4 probes...\nTIME(ms)     DISK    COMM    PID    LAT(ms)\n611    nvme0n1 bash   4179   10\n";
+    std::fs::write(&path, lines).unwrap();
+    let output = simulate(&["--volume", GP3, "--trace", path.to_str().unwrap()]);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{error}");
+    assert!(error.contains("bpftrace's biosnoop: it lacks the sector, the size and the kind"), "{error}");
+}

@@ -96,7 +96,7 @@ fn main() {
         ("no limits, depth 64", unlimited.clone(), "rw=randread,bs=16k,iodepth=64"),
     ];
     for (name, limits, words) in cases {
-        let mut workload = fio::parse_words(words).expect("the words are fio's");
+        let mut workload = fio::parse_words(words, &fio::Nothing).expect("the words are fio's");
         let clones = u64::from(workload.jobs[0].clones);
         workload.jobs[0].amount = Some(u64::MAX);
         workload.jobs[0].max_ios = Some(ios / clones);
@@ -105,7 +105,7 @@ fn main() {
     let (hour, day) = if whole { (3_600, 86_400) } else { (4, 86) };
     let of_time = |seconds: u64| {
         let words = format!("rw=randread,bs=16k,iodepth=64,runtime={seconds}");
-        fio::parse_words(&words).expect("the words are fio's")
+        fio::parse_words(&words, &fio::Nothing).expect("the words are fio's")
     };
     run("an hour at 3,000 IOPS", gp3(), &of_time(hour));
     let before = peak_kib();

@@ -245,11 +245,11 @@ fn span(units: u64, rate: u64) -> Nanos {
 
 #[cfg(test)]
 mod tests {
-    use crate::fio::parse_words;
+    use crate::fio::{Nothing, parse_words};
 
     #[test]
     fn the_least_time_of_a_job_follows_from_its_pace_its_pauses_and_its_runtime() {
-        let least = |words: &str| parse_words(words).unwrap().jobs[0].least_time(1 << 30).0;
+        let least = |words: &str| parse_words(words, &Nothing).unwrap().jobs[0].least_time(1 << 30).0;
         let second = 1_000_000_000;
         // 1 GiB in blocks of 4 KiB is 262,144 I/Os.
         assert_eq!(least("rate=4k"), 262_143 * second);

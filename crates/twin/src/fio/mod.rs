@@ -4,8 +4,14 @@
 //! sequential reads, binary `k`, seconds. A word that this model cannot honour is an error that
 //! reports it; a word that changes nothing in the model is accepted and noted.
 
+mod command;
+mod file;
+mod table;
+mod units;
 mod values;
 mod words;
+
+use std::io::ErrorKind;
 
 use ebbtide_volume::Nanos;
 
@@ -31,7 +37,7 @@ pub enum FioError {
         nearest: Option<&'static str>,
     },
     /// A word of fio's that the model cannot honour.
-    #[error("fio's '{word}' is not supported here: {instead}")]
+    #[error("fio's '{word}' is not supported here, as it is not modelled: {instead}")]
     Unsupported {
         /// The word, with its value where that is what is not supported.
         word: String,
@@ -65,6 +71,32 @@ pub enum FioError {
         /// What is wrong with it.
         source: Box<FioError>,
     },
+    /// An error in an included file.
+    #[error("{file}, line {number}: {source}")]
+    InIncluded {
+        /// The file, as the line names it.
+        file: String,
+        /// The line, from 1.
+        number: usize,
+        /// What is wrong with it.
+        source: Box<FioError>,
+    },
+    /// A file that cannot be read.
+    #[error("cannot read the file '{file}': {kind}")]
+    Include {
+        /// The file, as it is named.
+        file: String,
+        /// Why.
+        kind: ErrorKind,
+    },
+    /// A value that lacks a variable of the environment.
+    #[error("{source}; the environment variable {name} is not set")]
+    Variable {
+        /// The variable.
+        name: String,
+        /// What is wrong without it.
+        source: Box<FioError>,
+    },
 }
 
 impl FioError {
@@ -73,21 +105,51 @@ impl FioError {
     }
 }
 
-/// Reads one job from words between commas or spaces: `rw=randread,bs=16k,iodepth=64,runtime=3h`.
+/// What jobs may name besides their words: variables of the environment, and files.
+pub trait Surroundings {
+    /// A variable of the environment; None where it is not set.
+    fn variable(&self, name: &str) -> Option<String>;
+
+    /// The text of a file: an included one, or a job file that a command line names.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or is no text.
+    fn read(&self, path: &str) -> Result<String, ErrorKind>;
+}
+
+/// Surroundings without files and variables.
+#[derive(Debug, Clone, Copy)]
+pub struct Nothing;
+
+impl Surroundings for Nothing {
+    fn variable(&self, _name: &str) -> Option<String> {
+        None
+    }
+
+    fn read(&self, _path: &str) -> Result<String, ErrorKind> {
+        Err(ErrorKind::NotFound)
+    }
+}
+
+/// Reads jobs from words between commas or spaces, such as `rw=randread,bs=16k,iodepth=64,runtime=3h`, or from a command line of
+/// fio's, such as `fio --name=a --rw=read --bs=1m`.
 ///
-/// A piece that starts with a digit and follows a word that takes several values belongs to it, so
-/// that `bs=4k,16k` is one word. Leading dashes are allowed: `--rw=read --bs=1m`.
+/// A piece that starts with a digit and follows a word that takes several values belongs to it, so that `bs=4k,16k` is one word.
+/// Each `name` begins a job; words before the first one hold for all.
 ///
 /// # Errors
 /// An unknown or unsupported word, or a value outside its range.
-pub fn parse_words(text: &str) -> Result<Workload, FioError> {
-    let mut draft = Draft::new(UNNAMED);
-    for (word, value) in pieces(text) {
-        draft.set(&word, &value)?;
+pub fn parse_words(text: &str, surroundings: &dyn Surroundings) -> Result<Workload, FioError> {
+    if command::is_command(text) {
+        return finish(command::read(text, surroundings)?);
     }
-    let mut notes = Vec::new();
-    let job = draft.finish(0, &mut notes)?;
-    Ok(Workload { jobs: vec![job], notes })
+    let mut global = Draft::new(UNNAMED);
+    let mut drafts = Vec::new();
+    command::jobs(&pieces(text), &mut global, &mut drafts, surroundings)?;
+    if drafts.is_empty() {
+        drafts.push(global);
+    }
+    finish(drafts)
 }
 
 /// Reads a span of time as fio's words do: `90`, `90s`, `5m`, `3h`, `500ms`; `word` names it in the
@@ -96,15 +158,15 @@ pub fn parse_words(text: &str) -> Result<Workload, FioError> {
 /// # Errors
 /// A text that is no span, or one above ten years.
 pub fn parse_time(word: &str, text: &str) -> Result<Nanos, FioError> {
-    values::time(word, text, Nanos::SECOND.0)
+    values::time_of_option(word, text)
 }
 
 /// Splits inline words, giving pieces that continue a list back to the word before.
 fn pieces(text: &str) -> Vec<(String, String)> {
     let mut pieces: Vec<(String, String)> = Vec::new();
     for piece in text.split(|c: char| c == ',' || c.is_whitespace()).filter(|piece| !piece.is_empty()) {
-        let continues = piece.starts_with(|c: char| c.is_ascii_digit()) && !piece.contains('=');
-        if let (true, Some((_, value))) = (continues, pieces.last_mut()) {
+        let continues = piece.starts_with(|c: char| c.is_ascii_digit() || c == '/') || piece.contains(':');
+        if let (true, Some((_, value))) = (continues && !piece.contains('='), pieces.last_mut()) {
             value.push(',');
             value.push_str(piece);
             continue;
@@ -117,34 +179,14 @@ fn pieces(text: &str) -> Vec<(String, String)> {
 }
 
 /// Reads a job file: `[global]` sections give defaults to the sections after them; every other
-/// section is a job, and all run at the same time unless `stonewall` separates them.
+/// section is a job, and all run at the same time unless `stonewall` separates them. `include FILE` is of the working directory,
+/// or of the directory of `path`.
 ///
 /// # Errors
 /// As [`parse_words`], with the line; and a file without a job.
-pub fn parse_file(text: &str) -> Result<Workload, FioError> {
-    let mut global = Draft::new("global");
-    let mut drafts: Vec<Draft> = Vec::new();
-    let mut in_global = true;
-    for (line, number) in text.lines().zip(1..) {
-        let line = line.trim();
-        if line.is_empty() || line.starts_with(['#', ';']) {
-            continue;
-        }
-        let at_line = |source| FioError::InFile { number, source: Box::new(source) };
-        if let Some(section) = line.strip_prefix('[') {
-            let Some(name) = section.strip_suffix(']') else {
-                return Err(at_line(FioError::Line(line.into())));
-            };
-            in_global = name.eq_ignore_ascii_case("global");
-            if !in_global {
-                drafts.push(global.section(name));
-            }
-            continue;
-        }
-        let (word, value) = line.split_once('=').unwrap_or((line, ""));
-        let draft = if in_global { &mut global } else { drafts.last_mut().unwrap_or(&mut global) };
-        draft.set(word.trim(), value.trim()).map_err(at_line)?;
-    }
+pub fn parse_file(text: &str, path: &str, surroundings: &dyn Surroundings) -> Result<Workload, FioError> {
+    let (mut global, mut drafts) = (Draft::new("global"), Vec::new());
+    file::read(text, path, &[], &mut global, &mut drafts, surroundings)?;
     finish(drafts)
 }
 

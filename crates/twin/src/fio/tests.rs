@@ -6,11 +6,11 @@ use super::*;
 use crate::job::Extent;
 
 fn job(text: &str) -> Job {
-    parse_words(text).unwrap_or_else(|error| panic!("{text}: {error}")).jobs.remove(0)
+    parse_words(text, &Nothing).unwrap_or_else(|error| panic!("{text}: {error}")).jobs.remove(0)
 }
 
 fn error(text: &str) -> String {
-    parse_words(text).expect_err(text).to_string()
+    parse_words(text, &Nothing).expect_err(text).to_string()
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn a_runtime_alone_bounds_a_job_and_a_size_bounds_it_as_in_fio() {
 
 #[test]
 fn a_rate_without_a_depth_is_an_open_loop_and_reports_it() {
-    let open = parse_words("rate_iops=1000").unwrap();
+    let open = parse_words("rate_iops=1000", &Nothing).unwrap();
     assert_eq!(open.jobs[0].depth, OPEN_LOOP_DEPTH);
     assert!(open.notes[0].contains("open loop"), "{:?}", open.notes);
     assert_eq!(job("rate_iops=1000,iodepth=1").depth, 1);
@@ -85,7 +85,8 @@ fn a_rate_without_a_depth_is_an_open_loop_and_reports_it() {
 
 #[test]
 fn words_without_a_meaning_here_are_noted() {
-    let workload = parse_words("ioengine=psync,iodepth=8,direct=1,group_reporting,randseed=4").unwrap();
+    let workload =
+        parse_words("ioengine=psync,iodepth=8,direct=1,group_reporting,randseed=4", &Nothing).unwrap();
     assert_eq!(workload.notes.len(), 3, "{:?}", workload.notes);
     assert!(workload.notes[0].starts_with("group_reporting has no effect"));
     assert!(workload.notes[1].contains("--seed"));
@@ -131,7 +132,7 @@ fn a_value_outside_its_range_names_the_range() {
         ("rw=rw,rate_iops=5,", ""),
     ] {
         if part.is_empty() {
-            assert!(parse_words(text).is_ok(), "{text}");
+            assert!(parse_words(text, &Nothing).is_ok(), "{text}");
         } else {
             assert!(error(text).contains(part), "{text}: {}", error(text));
         }
@@ -142,7 +143,7 @@ fn a_value_outside_its_range_names_the_range() {
 fn sections_of_a_job_file_inherit_the_global_ones_before_them() {
     let text = "; a database\n[global]\nbs=16k\nruntime=60\n\n[redo]\nrw=write\nbs=4k\nfdatasync=1\n\
                 [pages]\nrw=randrw\niodepth=32\n[global]\niodepth=8\n[backup]\nstonewall\nrw=read\nbs=1m\n";
-    let jobs = parse_file(text).unwrap().jobs;
+    let jobs = parse_file(text, "", &Nothing).unwrap().jobs;
     let summary: Vec<_> = jobs
         .iter()
         .map(|job| (job.name.as_str(), job.block_sizes[0].smallest(), job.depth, job.phase))
@@ -153,13 +154,147 @@ fn sections_of_a_job_file_inherit_the_global_ones_before_them() {
 
 #[test]
 fn an_error_in_a_job_file_names_its_line() {
-    let error = |text: &str| parse_file(text).unwrap_err().to_string();
+    let error = |text: &str| parse_file(text, "", &Nothing).unwrap_err().to_string();
     assert_eq!(
         error("[a]\nrw=read\n\niodeth=3\n"),
         "line 4: unknown fio word 'iodeth'; did you mean 'iodepth'?"
     );
     assert_eq!(error("[a\n"), "line 1: '[a' is neither a [section] nor word=value");
     assert!(error("[global]\nbs=4k\n").contains("no job section"));
+}
+
+/// Files and a variable that jobs name.
+struct Files(Vec<(&'static str, &'static str)>);
+
+impl Surroundings for Files {
+    fn variable(&self, name: &str) -> Option<String> {
+        (name == "GIB").then(|| "3".into())
+    }
+
+    fn read(&self, path: &str) -> Result<String, ErrorKind> {
+        let file = self.0.iter().find(|(name, _)| *name == path);
+        file.map(|(_, text)| (*text).to_owned()).ok_or(ErrorKind::NotFound)
+    }
+}
+
+fn files() -> Files {
+    Files(vec![
+        ("jobs/job.fio", include_str!("samples/include.fio")),
+        ("jobs/size.inc", include_str!("samples/size.inc")),
+        ("jobs/common.inc", include_str!("samples/common.inc")),
+        ("wrong.inc", "bs=4k\niodeth=4\n"),
+        ("section.inc", "bs=4k\n[b]\n"),
+        ("loop.inc", "include loop.inc\n"),
+    ])
+}
+
+#[test]
+fn the_words_of_an_included_file_take_the_place_of_the_line() {
+    let read = |text: &str| parse_file(text, "jobs/job.fio", &files());
+    let workload = read(include_str!("samples/include.fio")).unwrap();
+    let summary: Vec<_> = workload
+        .jobs
+        .iter()
+        .map(|job| (job.name.as_str(), job.depth, job.block_sizes[0].smallest(), job.runtime, job.phase))
+        .collect();
+    let runtime = Some(Nanos::from_secs(20));
+    assert_eq!(summary, [("rand-write", 64, 4096, runtime, 0), ("rand-read", 64, 4096, runtime, 1)]);
+    let error = |text: &str| read(text).unwrap_err().to_string();
+    assert_eq!(
+        error("[a]\ninclude wrong.inc\n"),
+        "line 2: wrong.inc, line 2: unknown fio word 'iodeth'; did you mean 'iodepth'?"
+    );
+    assert!(error("[a]\ninclude section.inc\n").contains("has no sections"));
+    assert!(error("[a]\ninclude loop.inc\n").contains("more than 16 files inside one another"));
+    assert_eq!(error("[a]\ninclude none.inc\n"), "line 2: cannot read the file 'none.inc': entity not found");
+}
+
+#[test]
+fn sizes_have_the_units_of_fio() {
+    let workload = parse_file(include_str!("samples/size-suffix.fio"), "", &Nothing).unwrap();
+    assert_eq!(workload.jobs[0].size, Some(Extent::Bytes(4 << 30)));
+    assert_eq!(workload.jobs[0].block_sizes[1], BlockSizes::fixed(16_384));
+    for (text, bytes) in [
+        ("45Gi", 45 << 30),
+        ("4kb", 4096),
+        ("0x1000", 4096),
+        ("4GiB", 4_000_000_000),
+        ("1048576B", 1 << 20),
+        ("${GIB}g", 3 << 30),
+    ] {
+        let workload = parse_words(&format!("size={text}"), &files()).unwrap();
+        assert_eq!(workload.jobs[0].size, Some(Extent::Bytes(bytes)), "{text}");
+        let notes = usize::from(text == "4GiB");
+        assert_eq!(
+            workload.notes.iter().filter(|note| note.contains("powers of 1000")).count(),
+            notes,
+            "{text}"
+        );
+    }
+    // The base holds for the whole section, wherever it stands.
+    let decimal = parse_file("[a]\nsize=1g\noffset=1Mi\nio_size=1MiB\nkb_base=1000\n", "", &Nothing).unwrap();
+    assert_eq!(decimal.jobs[0].size, Some(Extent::Bytes(1_000_000_000)));
+    assert_eq!((decimal.jobs[0].offset, decimal.jobs[0].amount), (Extent::Bytes(1_000_000), Some(1 << 20)));
+    for (text, part) in [
+        ("size=1.5g", "fio reads this as 1: it stops"),
+        ("runtime=1min", "fio reads this as 1.0 us"),
+        ("runtime=1.5m", "fio reads this as 1.00 s"),
+        ("bs=4KiB", "fio reads this as 4000 bytes"),
+        ("io_size=50%", "a percentage is not modelled"),
+        ("size=20z", "zones are not modelled"),
+        ("numjobs=$ncpus", "write the number"),
+        ("size=${NONE}g", "the environment variable NONE is not set"),
+    ] {
+        assert!(error(text).contains(part), "{text}: {}", error(text));
+    }
+}
+
+#[test]
+fn what_follows_a_word_in_a_job_file_is_a_remark() {
+    let text = "# bench\n[global] ; for all\nbs=16k # pages\n  [log]  \nrw=write;sequential\n\tsize = 1g\r\n";
+    let jobs = parse_file(text, "", &Nothing).unwrap().jobs;
+    assert_eq!((jobs[0].name.as_str(), jobs[0].direction), ("log", Direction::Write));
+    assert_eq!((jobs[0].block_sizes[1].smallest(), jobs[0].size), (16_384, Some(Extent::Bytes(1 << 30))));
+}
+
+#[test]
+fn a_command_line_is_read_as_a_shell_and_fio_read_it() {
+    let read =
+        |text: &str| parse_words(text, &files()).unwrap_or_else(|error| panic!("{text}: {error}")).jobs;
+    let jobs = read(
+        "sudo ionice -c 3 fio --bs 16k --time_based -runtime=60s \\\n  --name='the log' --rw=write --numj 4 \\\n  \
+         --filename=/dev/x:/dev/y --name=b --rw randrw --rwmixread=70 --output=x.json --output-format=json 2>&1 | tee log",
+    );
+    let summary: Vec<_> = jobs.iter().map(|job| (job.name.as_str(), job.clones, job.runtime)).collect();
+    let runtime = Some(Nanos::from_secs(60));
+    assert_eq!(summary, [("the log", 4, runtime), ("b", 1, runtime)]);
+    assert_eq!(jobs[1].direction, Direction::Mixed { read_percent: 70 });
+    assert!(jobs.iter().all(|job| job.block_sizes[0].smallest() == 16_384));
+    // A job file, of which one section is wanted, with words for all of its jobs.
+    let jobs = read("fio --loops=2 jobs/job.fio --section=rand-read");
+    assert_eq!((jobs.len(), jobs[0].name.as_str(), jobs[0].loops), (1, "rand-read", 2));
+    // Words that are no command line begin a job with each name, too.
+    let jobs = read("bs=8k,name=a,rw=read,name=b,rw=write");
+    assert_eq!((jobs.len(), jobs[1].block_sizes[0].smallest()), (2, 8192));
+    assert!(error("fio --name='a").contains("ends within a quotation"));
+    assert!(error("fio --name=a --verify=md5").contains("verify=md5"));
+    assert!(error("fio none.fio").contains("cannot read the file 'none.fio'"));
+}
+
+#[test]
+fn a_distribution_of_zones_is_refused_with_what_there_is() {
+    let error = parse_file(include_str!("samples/zoned.fio"), "", &Nothing).unwrap_err().to_string();
+    assert!(error.contains("use random, zipf:THETA or pareto:H") && !error.contains("centre"), "{error}");
+}
+
+#[test]
+fn a_word_that_is_off_has_no_effect() {
+    for text in ["verify=0", "zonemode=none", "percentage_random=100", "latency_target=0", "create_only=0"] {
+        let workload = parse_words(text, &Nothing).unwrap_or_else(|error| panic!("{text}: {error}"));
+        assert!(workload.notes[0].contains("has no effect: it is off"), "{:?}", workload.notes);
+    }
+    let noted = parse_words("ratemin=1m,log_prio=1,dedupe_mode=repeat,exitall", &Nothing).unwrap().notes;
+    assert_eq!(noted.len(), 4, "{noted:?}");
 }
 
 #[test]

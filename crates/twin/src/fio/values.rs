@@ -1,7 +1,8 @@
 //! The values of fio's words.
 
-use ebbtide_volume::{GIB, KIB, MIB, Nanos, parse_size};
+use ebbtide_volume::{GIB, KIB, MIB, Nanos};
 
+use super::units::{self, Reading};
 use super::{BlockSizes, Distribution, FioError};
 use crate::job::Extent;
 
@@ -10,46 +11,72 @@ const LONGEST_S: u64 = 10 * 365 * 86_400;
 /// The largest block; fio's own bound is the memory, and no volume sees larger requests than this.
 const LARGEST_BLOCK: u64 = 64 * MIB;
 
+/// What a span of time is, for messages.
+const SPAN: &str = "a whole number with us, ms, s, m, h or d, up to 3650d, like 90, 90s, 5m, 3h or 500ms";
+
 /// A span of time; a bare number counts `default_unit_ns`.
 pub(super) fn time(word: &str, value: &str, default_unit_ns: u64) -> Result<Nanos, FioError> {
-    let bad = || {
-        FioError::value(
-            word,
-            value,
-            "a whole number with us, ms, s, m, h or d, up to 3650d, like 90, 90s, 5m, 3h or 500ms",
-        )
-    };
-    let split = value.find(|c: char| !c.is_ascii_digit()).unwrap_or(value.len());
-    let number: u64 = value[..split].parse().map_err(|_| bad())?;
-    let unit = match value[split..].trim().to_ascii_lowercase().as_str() {
-        "" => default_unit_ns,
-        "us" | "usec" => 1_000,
-        "ms" | "msec" => 1_000_000,
-        "s" => 1_000_000_000,
-        "m" => 60_000_000_000,
-        "h" => 3_600_000_000_000,
-        "d" => 86_400_000_000_000,
-        _ => return Err(bad()),
-    };
-    let span = number.checked_mul(unit).filter(|&ns| ns <= LONGEST_S * 1_000_000_000);
-    span.map(Nanos).ok_or_else(bad)
+    match units::span(value, default_unit_ns) {
+        Some(Reading { value: ns, whole: true }) if ns <= LONGEST_S * 1_000_000_000 => Ok(Nanos(ns)),
+        Some(Reading { value: ns, whole: false }) if !value.starts_with('-') => {
+            let expected = format!("{SPAN}; fio reads this as {}", Nanos(ns));
+            Err(FioError::value(word, value, expected))
+        }
+        _ => Err(FioError::value(word, value, SPAN)),
+    }
 }
 
-/// A whole number within bounds.
-pub(super) fn number<T>(word: &str, value: &str, from: T, to: T) -> Result<T, FioError>
+/// A span of time of an option that is not fio's.
+pub(super) fn time_of_option(option: &str, value: &str) -> Result<Nanos, FioError> {
+    let joined: String = value.split_whitespace().collect();
+    match units::span(&joined, Nanos::SECOND.0) {
+        Some(Reading { value: ns, whole: true }) if ns <= LONGEST_S * 1_000_000_000 => Ok(Nanos(ns)),
+        _ => Err(FioError::value(option, value, SPAN)),
+    }
+}
+
+/// A whole number within bounds; `k` and the other letters of sizes are fio's for every number.
+pub(super) fn number<T>(word: &str, value: &str, base: u64, from: T, to: T) -> Result<T, FioError>
 where
-    T: std::str::FromStr + PartialOrd + std::fmt::Display + Copy,
+    T: TryFrom<u64> + PartialOrd + std::fmt::Display + Copy,
 {
-    let number: Option<T> = value.parse().ok().filter(|number| (from..=to).contains(number));
-    number.ok_or_else(|| FioError::value(word, value, format!("a whole number from {from} to {to}")))
+    let reading = units::count(value, base);
+    let number = reading.filter(|reading| reading.whole).and_then(|reading| T::try_from(reading.value).ok());
+    let number = number.filter(|number| (from..=to).contains(number));
+    number.ok_or_else(|| {
+        FioError::value(word, value, format!("a whole number from {from} to {to}{}", instead(value, reading)))
+    })
 }
 
-/// A flag: the bare word, or 0 or 1.
+/// What fio reads of a value that it does not read as a whole.
+fn instead(value: &str, reading: Option<Reading>) -> String {
+    match reading {
+        Some(Reading { value: read, whole: false }) if !value.contains('-') => {
+            format!("; fio reads this as {read}: it stops at what is no digit or unit")
+        }
+        _ => String::new(),
+    }
+}
+
+/// A flag: the bare word, or a number, where 0 is off.
 pub(super) fn flag(word: &str, value: &str) -> Result<bool, FioError> {
-    match value {
-        "" | "1" => Ok(true),
-        "0" => Ok(false),
-        _ => Err(FioError::value(word, value, "nothing, 0 or 1")),
+    if value.is_empty() {
+        return Ok(true);
+    }
+    let reading = units::count(value, 1024).filter(|reading| reading.whole);
+    reading.map(|reading| reading.value != 0).ok_or_else(|| FioError::value(word, value, "nothing, 0 or 1"))
+}
+
+/// One number for reads and one for writes, as [`sides`]; fio separates numbers by colons and dashes, too.
+pub(super) fn number_sides<T: Clone>(
+    value: &str,
+    read: impl Fn(&str) -> Result<T, FioError>,
+) -> Result<[Option<T>; 2], FioError> {
+    let separator =
+        [',', ':', '-'].into_iter().find(|separator| value.trim_start_matches('-').contains(*separator));
+    match separator {
+        Some(separator @ (':' | '-')) => sides(&value.replace(separator, ","), read),
+        _ => sides(value, read),
     }
 }
 
@@ -72,16 +99,25 @@ pub(super) fn sides<T: Clone>(
 }
 
 /// A block size in bytes.
-pub(super) fn block(word: &str, value: &str) -> Result<u32, FioError> {
-    let bytes = parse_size(value)
-        .ok()
-        .filter(|bytes| (512..=LARGEST_BLOCK).contains(bytes) && bytes.is_multiple_of(512));
-    let bytes = bytes.and_then(|bytes| u32::try_from(bytes).ok());
-    bytes.ok_or_else(|| FioError::value(word, value, "a multiple of 512 from 512 to 64m, like 4k or 16k"))
+pub(super) fn block(word: &str, value: &str, base: u64) -> Result<u32, FioError> {
+    let reading = units::count(value, base);
+    let bytes = reading
+        .filter(|reading| reading.whole && (512..=LARGEST_BLOCK).contains(&reading.value))
+        .filter(|reading| reading.value.is_multiple_of(512));
+    let bytes = bytes.and_then(|reading| u32::try_from(reading.value).ok());
+    bytes.ok_or_else(|| {
+        let read = match reading {
+            Some(Reading { value: bytes, whole: true }) if value != bytes.to_string() => {
+                format!("; fio reads this as {bytes} bytes")
+            }
+            reading => instead(value, reading),
+        };
+        FioError::value(word, value, format!("a multiple of 512 from 512 to 64m, like 4k or 16k{read}"))
+    })
 }
 
 /// Block sizes with shares: `4k/10:64k/50:32k/40`; shares left out split what remains.
-pub(super) fn block_shares(word: &str, value: &str) -> Result<BlockSizes, FioError> {
+pub(super) fn block_shares(word: &str, value: &str, base: u64) -> Result<BlockSizes, FioError> {
     let bad = || FioError::value(word, value, "sizes with percentages that add up to 100, like 4k/10:64k/90");
     let mut shares: Vec<(u32, Option<u8>)> = Vec::new();
     for part in value.split(':') {
@@ -90,7 +126,7 @@ pub(super) fn block_shares(word: &str, value: &str) -> Result<BlockSizes, FioErr
             "" => None,
             percent => Some(percent.parse::<u8>().map_err(|_| bad())?),
         };
-        shares.push((block(word, size)?, percent));
+        shares.push((block(word, size, base)?, percent));
     }
     let given: u32 = shares.iter().filter_map(|(_, percent)| *percent).map(u32::from).sum();
     let mut rest = 100_u32.checked_sub(given).ok_or_else(bad)?;
@@ -112,25 +148,41 @@ pub(super) fn block_shares(word: &str, value: &str) -> Result<BlockSizes, FioErr
 }
 
 /// A size in bytes, or a percentage of the volume.
-pub(super) fn extent(word: &str, value: &str) -> Result<Extent, FioError> {
-    let bad = || FioError::value(word, value, "a size like 10g, or a percentage of the volume like 25%");
-    match value.strip_suffix('%') {
-        Some(percent) => percent.parse().ok().filter(|&p| p <= 100).map(Extent::Percent).ok_or_else(bad),
-        None => bytes(word, value).map(Extent::Bytes).map_err(|_| bad()),
+pub(super) fn extent(word: &str, value: &str, base: u64) -> Result<Extent, FioError> {
+    const EXPECTED: &str = "a size like 10g, or a percentage of the volume like 25%";
+    if let Some(percent) = value.strip_suffix('%') {
+        let percent = percent.parse().ok().filter(|&percent| percent <= 100).map(Extent::Percent);
+        return percent.ok_or_else(|| FioError::value(word, value, EXPECTED));
+    }
+    match units::count(value, base) {
+        Some(Reading { value: bytes, whole: true }) => Ok(Extent::Bytes(bytes)),
+        _ if value.ends_with('z') => {
+            Err(FioError::value(word, value, format!("{EXPECTED}; zones are not modelled")))
+        }
+        reading => Err(FioError::value(word, value, format!("{EXPECTED}{}", instead(value, reading)))),
     }
 }
 
 /// A number of bytes above zero... or zero, where the word allows it.
-pub(super) fn bytes(word: &str, value: &str) -> Result<u64, FioError> {
-    parse_size(value).map_err(|_| {
-        FioError::value(word, value, "a whole number of bytes with k, m, g or t (binary units), like 10g")
+pub(super) fn bytes(word: &str, value: &str, base: u64) -> Result<u64, FioError> {
+    let reading = units::count(value, base);
+    let bytes = reading.filter(|reading| reading.whole).map(|reading| reading.value);
+    bytes.ok_or_else(|| {
+        let read = if value.ends_with('%') {
+            "; a percentage is not modelled here".into()
+        } else {
+            instead(value, reading)
+        };
+        let expected = format!("a whole number of bytes with k, m, g or t (binary units), like 10g{read}");
+        FioError::value(word, value, expected)
     })
 }
 
 /// Bytes a second, at least one and at most a TiB.
-pub(super) fn byte_rate(word: &str, value: &str) -> Result<u64, FioError> {
-    let rate = bytes(word, value).ok().filter(|rate| (1..=KIB * GIB).contains(rate));
-    rate.ok_or_else(|| FioError::value(word, value, "bytes a second from 1 to 1t, like 500k or 100m"))
+pub(super) fn byte_rate(word: &str, value: &str, base: u64) -> Result<u64, FioError> {
+    let rate = bytes(word, value, base)?;
+    let range = || FioError::value(word, value, "bytes a second from 1 to 1t, like 500k or 100m");
+    Some(rate).filter(|rate| (1..=KIB * GIB).contains(rate)).ok_or_else(range)
 }
 
 /// How random I/O is spread.
@@ -138,7 +190,7 @@ pub(super) fn distribution(word: &str, value: &str) -> Result<Distribution, FioE
     let mut parts = value.split(':');
     let name = parts.next().unwrap_or_default();
     let parameter: Option<f64> = parts.next().and_then(|text| text.parse().ok());
-    if parts.next().is_some() {
+    if parts.next().is_some() && matches!(name, "zipf" | "pareto") {
         return Err(FioError::Unsupported {
             word: format!("{word}={value}"),
             instead: "leave the centre out; popular blocks are scattered over the extent",

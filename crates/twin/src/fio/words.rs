@@ -1,12 +1,20 @@
-//! The table of fio's words, and a job while its words are being read.
+//! The table of fio's words with a meaning here, and a job while its words are being read.
 
 use ebbtide_volume::Nanos;
 
-use super::{Access, Direction, Distribution, FioError, Job, OPEN_LOOP_DEPTH, Rate, values};
+use super::table::{ENGINES_WITHOUT_VOLUME, IGNORED, REFUSED, has};
+use super::{Access, Direction, Distribution, FioError, Job, OPEN_LOOP_DEPTH, Rate, Surroundings, values};
 use crate::job::{BlockSizes, Extent};
 
 const SECOND: u64 = 1_000_000_000;
 const MICROSECOND: u64 = 1_000;
+
+/// Words whose values are bytes.
+const SIZES: &str = "bs blocksize bssplit size io_size io_limit offset fileoffset offset_increment rate";
+/// fio's units, where they surprise.
+const DECIMAL: &str = "fio takes KiB, MiB, GiB and TiB as powers of 1000, and k, m, g and t as powers of 1024, unless kb_base=1000 is given";
+/// Words in values that fio replaces by figures of the machine.
+const KEYWORDS: [&str; 3] = ["$ncpus", "$mb_memory", "$pagesize"];
 
 /// Reads a value into the draft. The word is given as it was written.
 type Setter = fn(&mut Draft, &str, &str) -> Result<(), FioError>;
@@ -14,38 +22,41 @@ type Setter = fn(&mut Draft, &str, &str) -> Result<(), FioError>;
 /// Words with a meaning here, by their names in fio.
 const SUPPORTED: &[(&[&str], Setter)] = &[
     (&["rw", "readwrite"], Draft::set_rw),
-    (&["rwmixread"], |d, w, v| values::number(w, v, 0, 100).map(|percent| d.read_percent = percent)),
-    (&["rwmixwrite"], |d, w, v| values::number(w, v, 0, 100).map(|p: u8| d.read_percent = 100 - p)),
+    (&["rwmixread"], |d, w, v| values::number(w, v, d.base, 0, 100).map(|percent| d.read_percent = percent)),
+    (&["rwmixwrite"], |d, w, v| values::number(w, v, d.base, 0, 100).map(|p: u8| d.read_percent = 100 - p)),
     (&["bs", "blocksize"], |d, w, v| {
-        let sizes = values::sides(v, |text| values::block(w, text).map(BlockSizes::fixed))?;
+        let sizes = values::number_sides(v, |text| values::block(w, text, d.base).map(BlockSizes::fixed))?;
         d.set_sizes(sizes);
         Ok(())
     }),
     (&["bssplit"], |d, w, v| {
-        let sizes = values::sides(v, |text| values::block_shares(w, text))?;
+        let sizes = values::sides(v, |text| values::block_shares(w, text, d.base))?;
         d.set_sizes(sizes);
         Ok(())
     }),
-    (&["iodepth"], |d, w, v| values::number(w, v, 1, 65_536).map(|depth| d.depth = Some(depth))),
-    (&["numjobs"], |d, w, v| values::number(w, v, 1, 4_096).map(|clones| d.job.clones = clones)),
+    (&["iodepth"], |d, w, v| values::number(w, v, d.base, 1, 65_536).map(|depth| d.depth = Some(depth))),
+    (&["numjobs"], |d, w, v| values::number(w, v, d.base, 1, 4_096).map(|clones| d.job.clones = clones)),
     (&["runtime", "timeout"], |d, w, v| {
         let runtime = values::time(w, v, SECOND)?;
         d.job.runtime = (runtime > Nanos::ZERO).then_some(runtime);
         Ok(())
     }),
     (&["time_based"], |d, w, v| values::flag(w, v).map(|on| d.job.time_based = on)),
-    (&["size"], |d, w, v| values::extent(w, v).map(|size| d.job.size = Some(size))),
-    (&["io_size", "io_limit"], |d, w, v| values::bytes(w, v).map(|bytes| d.job.amount = Some(bytes))),
-    (&["offset"], |d, w, v| values::extent(w, v).map(|offset| d.job.offset = offset)),
-    (&["offset_increment"], |d, w, v| values::extent(w, v).map(|step| d.job.offset_increment = step)),
-    (&["loops"], |d, w, v| values::number(w, v, 1, 1_000_000).map(|loops| d.job.loops = loops)),
-    (&["number_ios"], |d, w, v| values::number(w, v, 1, u64::MAX).map(|ios| d.job.max_ios = Some(ios))),
+    (&["size"], |d, w, v| values::extent(w, v, d.base).map(|size| d.job.size = Some(size))),
+    (&["io_size", "io_limit"], |d, w, v| values::bytes(w, v, d.base).map(|bytes| d.job.amount = Some(bytes))),
+    (&["offset", "fileoffset"], |d, w, v| values::extent(w, v, d.base).map(|offset| d.job.offset = offset)),
+    (&["offset_increment"], |d, w, v| values::extent(w, v, d.base).map(|step| d.job.offset_increment = step)),
+    (&["loops"], |d, w, v| values::number(w, v, d.base, 1, 1_000_000).map(|loops| d.job.loops = loops)),
+    (&["number_ios"], |d, w, v| {
+        values::number(w, v, d.base, 1, u64::MAX).map(|ios| d.job.max_ios = Some(ios))
+    }),
     (&["rate_iops"], |d, w, v| {
-        let rates = values::sides(v, |text| values::number(w, text, 1, 100_000_000).map(Rate::Iops))?;
+        let rates =
+            values::number_sides(v, |text| values::number(w, text, d.base, 1, 100_000_000).map(Rate::Iops))?;
         d.set_rate(rates)
     }),
     (&["rate"], |d, w, v| {
-        let rates = values::sides(v, |text| values::byte_rate(w, text).map(Rate::Bytes))?;
+        let rates = values::number_sides(v, |text| values::byte_rate(w, text, d.base).map(Rate::Bytes))?;
         d.set_rate(rates)
     }),
     (&["rate_process"], |d, w, v| match v {
@@ -56,8 +67,12 @@ const SUPPORTED: &[(&[&str], Setter)] = &[
         _ => Err(FioError::value(w, v, "linear or poisson")),
     }),
     (&["thinktime"], |d, w, v| values::time(w, v, MICROSECOND).map(|time| d.job.think_time = time)),
-    (&["thinktime_blocks"], |d, w, v| values::number(w, v, 1, 1 << 20).map(|n| d.job.think_blocks = n)),
-    (&["fsync", "fdatasync"], |d, w, v| values::number(w, v, 0, 1 << 30).map(|n| d.job.flush_every = n)),
+    (&["thinktime_blocks"], |d, w, v| {
+        values::number(w, v, d.base, 1, 1 << 20).map(|n| d.job.think_blocks = n)
+    }),
+    (&["fsync", "fdatasync"], |d, w, v| {
+        values::number(w, v, d.base, 0, 1 << 30).map(|n| d.job.flush_every = n)
+    }),
     (&["startdelay", "start_delay"], |d, w, v| values::time(w, v, SECOND).map(|at| d.job.start_delay = at)),
     (&["name"], |d, w, v| {
         if v.is_empty() {
@@ -69,175 +84,22 @@ const SUPPORTED: &[(&[&str], Setter)] = &[
     (&["description"], |_, _, _| Ok(())),
     (&["random_distribution"], |d, w, v| values::distribution(w, v).map(|spread| d.distribution = spread)),
     (&["stonewall", "wait_for_previous"], |d, w, v| values::flag(w, v).map(|on| d.stonewall = on)),
-    (&["ioengine"], |d, _, v| {
+    (&["ioengine"], |d, w, v| {
         d.engine = v.into();
+        if ENGINES_WITHOUT_VOLUME.contains(&v) {
+            let instead = "it sends no I/O to a volume; leave the job out";
+            return Err(FioError::Unsupported { word: format!("{w}={v}"), instead });
+        }
         Ok(())
+    }),
+    (&["kb_base"], |d, w, v| {
+        d.base = values::number(w, v, 1024, 1000, 1024)?;
+        if [1000, 1024].contains(&d.base) { Ok(()) } else { Err(FioError::value(w, v, "1000 or 1024")) }
     }),
     (&["direct", "buffered"], |d, w, v| {
         d.buffered = values::flag(w, v)? == (w == "buffered");
         Ok(())
     }),
-];
-
-/// Words that change nothing in the model, with why.
-const IGNORED: &[(&[&str], &str)] = &[
-    (
-        &[
-            "filename",
-            "directory",
-            "filename_format",
-            "nrfiles",
-            "openfiles",
-            "file_service_type",
-            "create_on_open",
-            "fallocate",
-            "unlink",
-            "overwrite",
-            "invalidate",
-            "lockfile",
-            "allow_mounted_write",
-            "fadvise_hint",
-            "pre_read",
-        ],
-        "the simulated volume takes the place of files",
-    ),
-    (
-        &[
-            "group_reporting",
-            "new_group",
-            "per_job_logs",
-            "write_bw_log",
-            "write_lat_log",
-            "write_iops_log",
-            "log_avg_msec",
-            "log_hist_msec",
-            "write_hist_log",
-            "bwavgtime",
-            "iopsavgtime",
-            "percentile_list",
-            "clat_percentiles",
-            "lat_percentiles",
-            "slat_percentiles",
-            "disable_lat",
-            "disable_clat",
-            "disable_slat",
-            "disable_bw_measurement",
-            "gtod_reduce",
-            "gtod_cpu",
-            "clocksource",
-            "unified_rw_reporting",
-            "eta",
-            "output",
-            "output-format",
-            "minimal",
-            "status-interval",
-            "significant_figures",
-            "disk_util",
-            "stats",
-            "log_max_value",
-            "log_unix_epoch",
-            "eta-newline",
-        ],
-        "the report has a form of its own",
-    ),
-    (
-        &[
-            "thread",
-            "nice",
-            "prio",
-            "prioclass",
-            "cpumask",
-            "cpus_allowed",
-            "cpus_allowed_policy",
-            "numa_cpu_nodes",
-            "numa_mem_policy",
-            "mem",
-            "iomem",
-            "lockmem",
-            "hipri",
-            "registerfiles",
-            "fixedbufs",
-            "sqthread_poll",
-            "nowait",
-            "userspace_reap",
-            "ioscheduler",
-            "cgroup",
-            "uid",
-            "gid",
-            "hugepage-size",
-            "io_submit_mode",
-        ],
-        "there is no host in virtual time",
-    ),
-    (
-        &[
-            "zero_buffers",
-            "refill_buffers",
-            "scramble_buffers",
-            "buffer_pattern",
-            "buffer_compress_percentage",
-            "buffer_compress_chunk",
-            "dedupe_percentage",
-            "do_verify",
-        ],
-        "the data do not matter to the limits of a volume",
-    ),
-    (
-        &[
-            "iodepth_batch",
-            "iodepth_batch_submit",
-            "iodepth_batch_complete",
-            "iodepth_batch_complete_min",
-            "iodepth_batch_complete_max",
-            "iodepth_low",
-            "serialize_overlap",
-            "thinktime_spin",
-        ],
-        "the depth is refilled I/O by I/O",
-    ),
-    (&["norandommap", "softrandommap", "random_generator"], "random blocks are drawn with replacement"),
-    (&["randrepeat", "allrandrepeat", "randseed"], "give --seed instead"),
-    (
-        &["sync", "write_barrier", "end_fsync", "fsync_on_close", "create_fsync", "sync_file_range"],
-        "an answered write of a volume is durable, and flushes at the end are outside of the run",
-    ),
-    (&["ramp_time"], "nothing is left out; read the intervals after it"),
-    (
-        &["exitall", "exitall_on_error", "continue_on_error", "ignore_error", "max_latency"],
-        "no I/O fails here",
-    ),
-    (&["kb_base", "unit_base"], "k, m and g are binary units"),
-];
-
-/// Words of fio's that change the load in ways that are not modelled, with what to do instead.
-const REFUSED: &[(&[&str], &str)] = &[
-    (
-        &["bsrange", "blocksize_range", "bs_unaligned", "blockalign", "ba"],
-        "list sizes with bssplit, like bssplit=4k/50:16k/50",
-    ),
-    (
-        &["verify", "verify_backlog", "verify_only", "trim_percentage"],
-        "leave it out; it adds I/O that is not modelled",
-    ),
-    (
-        &["read_iolog", "write_iolog", "replay_no_stall", "merge_blktrace_file"],
-        "describe the load with rw, bs and rate_iops",
-    ),
-    (&["zonemode", "zonesize", "zonerange", "zoneskip"], "use offset and size"),
-    (
-        &["percentage_random", "rw_sequencer"],
-        "run a sequential and a random job at the same time from a job file",
-    ),
-    (
-        &["latency_target", "latency_window", "latency_percentile", "latency_run"],
-        "run several depths and compare",
-    ),
-    (&["rate_min", "rate_iops_min", "rate_cycle", "rate_ignore_thinktime"], "give rate or rate_iops alone"),
-    (&["thinktime_blocks_type", "thinktime_iotime"], "give thinktime and thinktime_blocks"),
-    (&["flow", "flow_id", "flow_sleep", "wait_for"], "use startdelay or stonewall"),
-    (&["steadystate", "steadystate_duration"], "give a runtime"),
-    (&["filesize", "file_append", "fill_device"], "use size, or leave it out for the whole volume"),
-    (&["include"], "copy the lines into the file"),
 ];
 
 /// Engines that keep one I/O in flight whatever the depth.
@@ -263,8 +125,12 @@ pub(super) struct Draft {
     engine: String,
     buffered: bool,
     pub(super) stonewall: bool,
+    /// What a `k` is, for sizes: 1024, or 1000 (`kb_base`).
+    base: u64,
     /// (word, why it changes nothing)
     ignored: Vec<(String, &'static str)>,
+    /// What else its reader should know.
+    notes: Vec<String>,
 }
 
 impl Draft {
@@ -279,7 +145,9 @@ impl Draft {
             engine: String::new(),
             buffered: false,
             stonewall: false,
+            base: 1024,
             ignored: Vec::new(),
+            notes: Vec::new(),
         }
     }
 
@@ -290,17 +158,44 @@ impl Draft {
         draft
     }
 
-    /// Reads one word.
-    pub(super) fn set(&mut self, word: &str, value: &str) -> Result<(), FioError> {
-        if let Some((_, setter)) = SUPPORTED.iter().find(|(names, _)| names.contains(&word)) {
-            return setter(self, word, value);
+    /// Reads one word. `${NAME}` in its value is a variable of the environment; fio takes one that is not set as empty.
+    pub(super) fn set(
+        &mut self,
+        word: &str,
+        value: &str,
+        surroundings: &dyn Surroundings,
+    ) -> Result<(), FioError> {
+        let (value, unset) = substituted(value, surroundings);
+        let result = self.set_substituted(word, &value);
+        match (result, unset) {
+            (Err(error), Some(name)) => Err(FioError::Variable { name, source: Box::new(error) }),
+            (result, _) => result,
         }
-        if let Some((_, why)) = IGNORED.iter().find(|(names, _)| names.contains(&word)) {
+    }
+
+    fn set_substituted(&mut self, word: &str, value: &str) -> Result<(), FioError> {
+        if let Some((_, setter)) = SUPPORTED.iter().find(|(names, _)| names.contains(&word)) {
+            if let Some(keyword) = KEYWORDS.iter().find(|keyword| value.contains(**keyword)) {
+                let instead = "it is of the machine, and there is none here; write the number";
+                return Err(FioError::Unsupported { word: format!("{word}={value}, {keyword}"), instead });
+            }
+            setter(self, word, value)?;
+            if has(SIZES, word) && value.to_ascii_lowercase().contains("ib") {
+                self.notes.push(DECIMAL.into());
+            }
+            return Ok(());
+        }
+        if let Some((_, why)) = IGNORED.iter().find(|(names, _)| has(names, word)) {
             self.ignored.push((word.into(), why));
             return Ok(());
         }
-        if let Some((_, instead)) = REFUSED.iter().find(|(names, _)| names.contains(&word)) {
-            return Err(FioError::Unsupported { word: word.into(), instead });
+        if let Some((_, harmless, instead)) = REFUSED.iter().find(|(names, ..)| has(names, word)) {
+            if harmless.contains(&value) {
+                self.ignored.push((word.into(), "it is off"));
+                return Ok(());
+            }
+            let word = if value.is_empty() { word.into() } else { format!("{word}={value}") };
+            return Err(FioError::Unsupported { word, instead });
         }
         Err(FioError::Unknown { word: word.into(), nearest: ebbtide_text::closest(word, accepted()) })
     }
@@ -322,7 +217,7 @@ impl Draft {
             _ if value.contains(':') => {
                 return Err(FioError::Unsupported {
                     word: format!("{word}={value}"),
-                    instead: "leave out the number after the colon",
+                    instead: "leave out the number after the colon: runs and gaps of I/O are not modelled",
                 });
             }
             _ => {
@@ -359,6 +254,7 @@ impl Draft {
                 notes.push(text);
             }
         };
+        self.notes.iter().cloned().for_each(&mut note);
         for (word, why) in &self.ignored {
             note(format!("{word} has no effect: {why}"));
         }
@@ -408,7 +304,9 @@ fn check(job: &mut Job) -> Result<(), FioError> {
         return wrong("size=0 leaves nothing to do; leave size out for the whole volume");
     }
     if let (Direction::Mixed { .. }, [None, Some(_)] | [Some(_), None]) = (job.direction, &job.rate) {
-        return wrong("a rate for one direction of a mixed job; give both, like rate_iops=500,300");
+        return wrong(
+            "a rate for one direction of a mixed job is not modelled; give both, like rate_iops=500,300",
+        );
     }
     let bounded = job.size.is_some() || job.amount.is_some() || job.max_ios.is_some() || job.loops > 1;
     job.time_based |= job.runtime.is_some() && !bounded;
@@ -418,9 +316,30 @@ fn check(job: &mut Job) -> Result<(), FioError> {
     Ok(())
 }
 
+/// A value with the variables of the environment in place of their names, and the first one that is not set.
+fn substituted(value: &str, surroundings: &dyn Surroundings) -> (String, Option<String>) {
+    let (mut text, mut unset, mut rest) = (String::new(), None, value);
+    while let Some((before, behind)) = rest.split_once("${")
+        && let Some((name, after)) = behind.split_once('}')
+    {
+        text.push_str(before);
+        match surroundings.variable(name) {
+            Some(value) => text.push_str(&value),
+            None => unset = unset.or_else(|| Some(name.to_owned())),
+        }
+        rest = after;
+    }
+    (text + rest, unset)
+}
+
 /// Every word that is accepted, with an effect or without.
 pub(super) fn accepted() -> impl Iterator<Item = &'static str> {
-    let supported = SUPPORTED.iter().flat_map(|(names, _)| names.iter());
-    let ignored = IGNORED.iter().flat_map(|(names, _)| names.iter());
-    supported.chain(ignored).copied()
+    let supported = SUPPORTED.iter().flat_map(|(names, _)| names.iter().copied());
+    let ignored = IGNORED.iter().flat_map(|(names, _)| names.split_ascii_whitespace());
+    supported.chain(ignored)
+}
+
+/// Every word of fio's that is known, those that are refused too.
+pub(super) fn known() -> impl Iterator<Item = &'static str> {
+    accepted().chain(REFUSED.iter().flat_map(|(names, ..)| names.split_ascii_whitespace()))
 }

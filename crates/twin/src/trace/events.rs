@@ -3,18 +3,23 @@
 use ebbtide_volume::Op;
 
 use super::format::MAGIC;
-use super::lines::{Event, Stage};
+use super::lines::{Event, Row};
+use super::stage::Stage;
+use super::unused::{NO_DATA, PASSTHROUGH, Unused};
 
 const SECTOR: u64 = 512;
 
 /// Actions of the block layer, in the low half of the field.
 const QUEUE: u32 = 1;
+const REQUEUE: u32 = 6;
 const ISSUE: u32 = 7;
 const COMPLETE: u32 = 8;
 /// Categories, in the high half.
 const WRITE: u32 = 1 << 17;
 const FLUSH: u32 = 1 << 18;
 const DISCARD: u32 = 1 << 29;
+/// Commands that a program sent to the device itself.
+const PASSED_THROUGH: u32 = 1 << 25;
 /// Notices of the tracer itself.
 const NOTIFY: u32 = 1 << 26;
 
@@ -39,10 +44,17 @@ impl Events {
         (length <= text.len()).then_some(length)
     }
 
-    /// Decodes an event with its payload; none where a volume sees nothing of it. An error is what was expected.
-    pub(super) fn decode(&mut self, text: &[u8]) -> Result<Option<Event<'_>>, &'static str> {
-        let head =
-            text.first_chunk::<{ Self::HEAD }>().ok_or("48 bytes of an event; the file ends within them")?;
+    /// Decodes an event with its payload. The file ends where the text is no whole event; behind other events that is no error.
+    /// An error is what was expected.
+    pub(super) fn decode(&mut self, text: &[u8]) -> Result<Row<'_>, &'static str> {
+        let behind_others = self.swapped.is_some();
+        let Some(head) = text.first_chunk::<{ Self::HEAD }>() else {
+            return if behind_others {
+                Ok(Row::Unused(Unused::CutOff))
+            } else {
+                Err("48 bytes of an event; the file ends within them")
+            };
+        };
         let swapped = self.swapped(head);
         self.swapped = Some(swapped);
         let long = |at: usize| {
@@ -57,7 +69,11 @@ impl Events {
             return Err("an event of blktrace, which begins with 0x65617407");
         }
         if text.len() < Self::HEAD + self.payload(head) {
-            return Err("the payload of an event; the file ends within it");
+            return if behind_others {
+                Ok(Row::Unused(Unused::CutOff))
+            } else {
+                Err("the payload of an event; the file ends within it")
+            };
         }
         let (at, sector, len) = (long(8), long(16), u64::from(word(24)));
         let (action, pid, device) = (word(28), word(32), word(36));
@@ -76,25 +92,32 @@ impl Events {
         usize::from(if self.swapped(head) { u16::from_be_bytes(bytes) } else { u16::from_le_bytes(bytes) })
     }
 
-    fn event(&self, at: u64, sector: u64, len: u64, action: u32, pid: u32) -> Option<Event<'_>> {
+    fn event(&self, at: u64, sector: u64, len: u64, action: u32, pid: u32) -> Row<'_> {
+        if action & NOTIFY != 0 {
+            return Row::Unused(Unused::Remark);
+        }
         let stage = match action & 0xFFFF {
             QUEUE => Stage::Queued,
             ISSUE => Stage::Issued,
             COMPLETE => Stage::Completed,
-            _ => return None,
+            REQUEUE => Stage::Requeued,
+            _ => return Row::Unused(Unused::Stage),
         };
-        if action & (NOTIFY | DISCARD) != 0 {
-            return None;
+        let unused = |name| Row::Unused(Unused::Kind(stage, name));
+        if action & (DISCARD | PASSED_THROUGH) != 0 {
+            return unused(if action & DISCARD == 0 { PASSTHROUGH } else { b"D" });
         }
         let op = match (len, action & FLUSH != 0, action & WRITE != 0) {
             (0, true, _) => Op::Flush,
-            (0, false, _) => return None,
+            // The end of a request may have no length; it is known by its place.
+            (0, false, _) if stage != Stage::Completed => return unused(NO_DATA),
             (_, _, true) => Op::Write,
             (_, _, false) => Op::Read,
         };
-        let offset = if op == Op::Flush { 0 } else { sector.checked_mul(SECTOR)? };
+        let sector = if op == Op::Flush { 0 } else { sector };
+        let Some(offset) = sector.checked_mul(SECTOR) else { return unused(b"beyond 2^64") };
         let device = self.device.as_bytes();
-        Some(Event { stage, at, device, client: pid.into(), op, offset, len, latency: None })
+        Row::Event(Event { stage, at, device, client: pid.into(), op, offset, len, latency: None })
     }
 
     /// Writes the name of a device, unless it is that of the event before.

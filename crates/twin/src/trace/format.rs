@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::TraceError;
 use super::fields::{commas, direction, time, whole, words};
 
 /// A format of a trace of block I/O.
@@ -77,15 +78,14 @@ impl Format {
                 return Some(Self::Blktrace);
             }
         }
-        let lines = beginning.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
-        lines.filter(|line| !line.is_empty()).take(20).find_map(Self::of_line)
+        first_lines(beginning).find_map(Self::of_line)
     }
 
     fn of_line(line: &[u8]) -> Option<Self> {
         if line.starts_with(b"fio version ") {
             return Some(Self::Iolog);
         }
-        if line.starts_with(b"TIME(s)") {
+        if line.starts_with(b"TIME(s)") || line.starts_with(b"TIMESTAMP ") && line.ends_with(b"LAT(ms)") {
             return Some(Self::Biosnoop);
         }
         if line.eq_ignore_ascii_case(SYSTOR_HEADING) {
@@ -111,8 +111,6 @@ impl Format {
             return numbers(&[a, b, c, d, e]).then_some(Self::Tencent);
         }
         let words: Vec<&[u8]> = words(line).collect();
-        let is_device =
-            |word: &[u8]| commas::<2>(word).is_some_and(|two| two.iter().all(|one| whole(one).is_some()));
         match &words[..] {
             [device, _, _, at, ..] if is_device(device) => time(at, 1_000_000_000).map(|_| Self::Blkparse),
             [at, device, sector, sectors, kind] => {
@@ -125,6 +123,37 @@ impl Format {
             _ => None,
         }
     }
+}
+
+/// The lines by which a format is known. blkparse names each file that it opens: one for each processor.
+fn first_lines(beginning: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let lines = beginning.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    lines.filter(|line| !line.is_empty() && !line.starts_with(b"Input file ")).take(20)
+}
+
+/// Whether a word is the two numbers of a device.
+pub(super) fn is_device(word: &[u8]) -> bool {
+    commas::<2>(word).is_some_and(|two| two.iter().all(|number| whole(number).is_some()))
+}
+
+/// What is wrong with a beginning that is the output of a known tool, but of no format that has what a replay needs.
+pub(super) fn foreign(beginning: &[u8]) -> Option<TraceError> {
+    let has = |line: &[u8], word: &[u8]| line.windows(word.len()).any(|part| part == word);
+    first_lines(beginning).find_map(|line| {
+        let (tool, lacks) = if line.starts_with(b"TIME(ms)") && has(line, b"LAT(ms)") {
+            (
+                "bpftrace's biosnoop",
+                "it lacks the sector, the size and the kind of each request; record with biosnoop of bcc or libbpf-tools, or with blktrace",
+            )
+        } else if [&b"block_rq_"[..], b"block_bio_", b"block:"].iter().any(|name| has(line, name)) {
+            ("perf or ftrace", "its events of the block layer are not read; record with blktrace and print with blkparse")
+        } else if line.starts_with(b"Device") && has(line, b"r/s") || line.starts_with(b"avg-cpu:") {
+            ("iostat", "it has rates and no requests; give it to ebbtide size")
+        } else {
+            return None;
+        };
+        Some(TraceError::Foreign { tool, lacks })
+    })
 }
 
 /// The first line of a SYSTOR file.

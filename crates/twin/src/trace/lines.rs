@@ -3,24 +3,15 @@
 use ebbtide_volume::Op;
 
 use super::fields::{commas, direction, first_words, time, whole, words};
-use super::format::{Format, SYSTOR_HEADING};
+use super::format::{Format, SYSTOR_HEADING, is_device};
+use super::stage::Stage;
+use super::unused::{NO_DATA, PASSTHROUGH, Unused};
 
 const SECTOR: u64 = 512;
 const NS: u64 = 1;
 const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
 const S: u64 = 1_000_000_000;
-
-/// Where a request is on its way through the block layer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stage {
-    /// A client handed it in.
-    Queued,
-    /// It was given to the device.
-    Issued,
-    /// The device answered.
-    Completed,
-}
 
 /// One event of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,8 +38,17 @@ impl<'a> Event<'a> {
     }
 }
 
-/// What a line is: a request, or nothing that a volume sees; an error is what was expected.
-type Parsed<'a> = Result<Option<Event<'a>>, &'static str>;
+/// What a line or an event of a trace is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Row<'a> {
+    /// An event of a read, a write or a flush.
+    Event(Event<'a>),
+    /// What is not replayed, and why.
+    Unused(Unused<'a>),
+}
+
+/// What a line is; an error is what was expected.
+type Parsed<'a> = Result<Row<'a>, &'static str>;
 
 /// Reads lines of one format, with what earlier ones set.
 #[derive(Debug)]
@@ -58,14 +58,20 @@ pub(super) struct Lines {
     unit_ns: u64,
     /// fio: the version of the log.
     version: u64,
-    /// fio, version 2: the waits so far, ns.
+    /// fio, version 2: the time of the next request by the waits so far, ns.
     waited: u64,
-    /// biosnoop: columns behind the command.
+    /// fio, version 2: whether there were waits, and whether each counts from the one before it.
+    has_waits: bool,
+    waits_are_relative: bool,
+    /// biosnoop: columns behind the command, and which of them has the latency.
     columns: usize,
-    /// biosnoop: whether the time in the queue is a column.
-    queued: bool,
-    /// blkparse: the summary has begun.
-    ended: bool,
+    latency_column: usize,
+    /// biosnoop: whether times are of the day, and what is added to them for the days before, ns.
+    of_day: bool,
+    days: u64,
+    last_of_day: u64,
+    /// blkparse: within a summary.
+    summary: bool,
 }
 
 impl Lines {
@@ -76,10 +82,25 @@ impl Lines {
             unit_ns: unit_ns.unwrap_or(unit),
             version: 0,
             waited: 0,
+            has_waits: false,
+            waits_are_relative: unit_ns == Some(US),
             columns: 6,
-            queued: false,
-            ended: false,
+            latency_column: 5,
+            of_day: false,
+            days: 0,
+            last_of_day: 0,
+            summary: false,
         }
+    }
+
+    /// Whether waits of fio's version 2 were taken as its source has them.
+    pub(super) const fn waits_of_source(&self) -> bool {
+        self.has_waits && !self.waits_are_relative
+    }
+
+    /// Whether times count from the beginning: fio waits before the first request, too, where version 2 says so.
+    pub(super) const fn counts_from_zero(&self) -> bool {
+        self.has_waits
     }
 
     /// Reads a line that is not empty.
@@ -99,72 +120,148 @@ impl Lines {
         }
     }
 
+    /// What a line is that [`parse`](Self::parse) refused; None where it is damage. `cut_off` where the file ends within it.
+    #[cold]
+    pub(super) fn otherwise(&self, line: &[u8], cut_off: bool) -> Option<Unused<'static>> {
+        if let Some(events) = lost(line) {
+            return Some(Unused::Lost(events));
+        }
+        if line.starts_with(b"#") {
+            return Some(Unused::Remark);
+        }
+        let separated = matches!(
+            self.format,
+            Format::Msr | Format::Alibaba | Format::Tencent | Format::Systor | Format::Spc
+        );
+        if separated && is_heading(line) {
+            return Some(Unused::Heading);
+        }
+        if line.starts_with(b"Tracing ") || line.starts_with(b"Attaching ") {
+            return Some(Unused::Remark);
+        }
+        cut_off.then_some(Unused::CutOff)
+    }
+
     fn blkparse<'a>(&mut self, line: &'a [u8]) -> Parsed<'a> {
         const EXPECTED: &str = "MAJ,MIN CPU SEQUENCE SECONDS PID ACTION RWBS SECTOR + SECTORS";
-        if self.ended || line.starts_with(b"CPU") || line.starts_with(b"Total") {
-            self.ended = true;
-            return Ok(None);
+        if self.summary || !line[0].is_ascii_digit() {
+            if self.is_beside(line) {
+                return Ok(Row::Unused(Unused::Heading));
+            } else if !line[0].is_ascii_digit() {
+                return Err(EXPECTED);
+            }
         }
-        let [device, _, _, at, pid, action, rwbs, sector, _, sectors] = first_words(line);
+        let [device, _, _, at, pid, action, rwbs, sector, plus, sectors] = first_words(line);
         let stage = match action {
             b"Q" => Stage::Queued,
             b"D" => Stage::Issued,
             b"C" => Stage::Completed,
-            b"" => return Err(EXPECTED),
-            _ => return Ok(None),
+            b"R" => Stage::Requeued,
+            [] | [_, _, _, ..] => return Err(EXPECTED),
+            _ => return Ok(Row::Unused(Unused::Stage)),
         };
         let at = time(at, S).ok_or(EXPECTED)?;
         let client = whole(pid).ok_or(EXPECTED)?;
         if rwbs.is_empty() {
             return Err(EXPECTED);
         }
-        let (sector, sectors) = (whole(sector), whole(sectors));
-        let event =
-            |op, offset, len| Ok(Some(Event { stage, client, ..Event::issued(at, device, op, offset, len) }));
-        match (side(rwbs), sector, sectors) {
-            (Some(op), Some(sector), Some(sectors)) if sectors > 0 => {
-                let bytes = |count: u64| count.checked_mul(SECTOR).ok_or(EXPECTED);
+        let event = |op, offset, len| {
+            Ok(Row::Event(Event { stage, client, ..Event::issued(at, device, op, offset, len) }))
+        };
+        let unused = |name| Ok(Row::Unused(Unused::Kind(stage, name)));
+        let bytes = |count: u64| count.checked_mul(SECTOR).ok_or(EXPECTED);
+        match (side(rwbs), whole(sector), plus, whole(sectors)) {
+            (Some(op), Some(sector), b"+", Some(sectors)) if sectors > 0 => {
                 event(op, bytes(sector)?, bytes(sectors)?)
             }
-            _ if rwbs.first() == Some(&b'F') => event(Op::Flush, 0, 0),
-            (None, ..) | (_, _, Some(_)) => Ok(None),
+            _ if rwbs[0] == b'F' => event(Op::Flush, 0, 0),
+            (None, ..) => unused(rwbs),
+            // A command to the device: its length, and its bytes in brackets.
+            (_, _, passed, _) if passed.starts_with(b"(") => unused(PASSTHROUGH),
+            (Some(_), Some(_), b"+", Some(_)) if stage != Stage::Completed => unused(NO_DATA),
+            // The name of the process, or the error of an answer, comes next where there is no length.
+            (Some(op), Some(sector), next, _) if next.starts_with(b"[") || next == b"+" => {
+                if stage == Stage::Completed { event(op, bytes(sector)?, 0) } else { unused(NO_DATA) }
+            }
+            (_, None, ..) if sector.starts_with(b"[") => unused(NO_DATA),
             _ => Err(EXPECTED),
         }
     }
 
+    /// Whether a line of blkparse stands beside the events: a file that it opened, or its summary.
+    #[cold]
+    fn is_beside(&mut self, line: &[u8]) -> bool {
+        if line.starts_with(b"Input file ") {
+            self.summary = false;
+            return true;
+        }
+        if lost(line).is_some() {
+            return false;
+        }
+        // blkparse -s has the processes before the totals: `mysqld (4021)`.
+        let begins = |prefix: &[u8]| line.starts_with(prefix);
+        let process = line.ends_with(b")") && line.contains(&b'(') && !begins(b"(");
+        if begins(b"CPU") || begins(b"Total") || begins(b"Skips:") || begins(b"Reads Queued:") || process {
+            self.summary = true;
+            return true;
+        }
+        if !self.summary {
+            return false;
+        }
+        let [device, cpu, sequence, at] = first_words(line);
+        let is_event = is_device(device) && whole(cpu).is_some() && whole(sequence).is_some();
+        self.summary = !(is_event && time(at, S).is_some());
+        self.summary
+    }
+
     fn biosnoop<'a>(&mut self, line: &'a [u8]) -> Parsed<'a> {
         const EXPECTED: &str = "TIME COMM PID DISK T SECTOR BYTES LAT";
-        if line.starts_with(b"TIME(s)") {
-            let known = words(line).skip_while(|word| *word != b"PID").count();
-            if known < 6 {
+        if line.starts_with(b"TIME(s)") || line.starts_with(b"TIMESTAMP ") {
+            let behind = || words(line).skip_while(|word| *word != b"PID");
+            self.columns = behind().count();
+            self.latency_column = behind().position(|word| word == b"LAT(ms)").ok_or(EXPECTED)?;
+            self.of_day = line.starts_with(b"TIMESTAMP");
+            if self.latency_column < 5 {
                 return Err(EXPECTED);
             }
-            (self.columns, self.queued) = (known, words(line).any(|word| word == b"QUE(ms)"));
-            return Ok(None);
+            return Ok(Row::Unused(Unused::Heading));
         }
         // A command may have blanks: what is behind it is counted from the end.
-        let all: Vec<&[u8]> = words(line).collect();
-        let behind = all.len().checked_sub(self.columns).filter(|behind| *behind >= 2).ok_or(EXPECTED)?;
-        let [pid, device, kind, sector, bytes, ref rest @ ..] = all[behind..] else { return Err(EXPECTED) };
-        let end = time(all[0], S).ok_or(EXPECTED)?;
-        let spans = rest.iter().take(if self.queued { 2 } else { 1 });
-        let spans: Vec<u64> = spans.map(|span| time(span, MS)).collect::<Option<_>>().ok_or(EXPECTED)?;
-        let latency: u64 = *spans.last().ok_or(EXPECTED)?;
-        let op = match kind {
-            b"R" => Op::Read,
-            b"W" => Op::Write,
-            _ => return Ok(None),
+        let fields: Vec<&[u8]> = words(line).collect();
+        let behind = fields.len().checked_sub(self.columns).filter(|behind| *behind >= 2).ok_or(EXPECTED)?;
+        let [pid, device, kind, sector, bytes, ..] = fields[behind..] else { return Err(EXPECTED) };
+        let end = if self.of_day { self.day_time(fields[0]) } else { time(fields[0], S) };
+        let latency = time(fields[behind + self.latency_column], MS);
+        let (end, latency) = end.zip(latency).ok_or(EXPECTED)?;
+        let (client, len) = whole(pid).zip(whole(bytes)).ok_or(EXPECTED)?;
+        let (op, len) = match side(kind) {
+            Some(op) if len > 0 => (op, len),
+            _ if kind.first() == Some(&b'F') => (Op::Flush, 0),
+            Some(_) => return Ok(Row::Unused(Unused::Kind(Stage::Issued, NO_DATA))),
+            None if kind.first().is_some_and(u8::is_ascii_alphabetic) => {
+                return Ok(Row::Unused(Unused::Kind(Stage::Issued, kind)));
+            }
+            None => return Err(EXPECTED),
         };
-        let (sector, len) = whole(sector).zip(whole(bytes)).ok_or(EXPECTED)?;
-        if len == 0 {
-            return Ok(None);
-        }
+        // The sector of a flush means nothing.
+        let sector = if op == Op::Flush { 0 } else { whole(sector).ok_or(EXPECTED)? };
         let offset = sector.checked_mul(SECTOR).ok_or(EXPECTED)?;
-        Ok(Some(Event {
-            client: whole(pid).ok_or(EXPECTED)?,
-            latency: Some(latency),
-            ..Event::issued(end.saturating_sub(latency), device, op, offset, len)
-        }))
+        let at = end.saturating_sub(latency);
+        Ok(Row::Event(Event { client, latency: Some(latency), ..Event::issued(at, device, op, offset, len) }))
+    }
+
+    /// A time of the day, `HH:MM:SS.mmm`, in ns since the first day began. Half a day back is the next day.
+    fn day_time(&mut self, text: &[u8]) -> Option<u64> {
+        const DAY: u64 = 86_400 * S;
+        let mut parts = text.splitn(3, |byte| *byte == b':');
+        let mut next = || parts.next();
+        let (hours, minutes, seconds) = (whole(next()?)?, whole(next()?)?, time(next()?, S)?);
+        let at = (hours < 24 && minutes < 60).then_some((hours * 60 + minutes) * 60 * S + seconds)?;
+        if at + DAY / 2 < self.last_of_day {
+            self.days += DAY;
+        }
+        self.last_of_day = at;
+        Some(at + self.days)
     }
 
     fn disksim<'a>(&self, line: &'a [u8]) -> Parsed<'a> {
@@ -175,7 +272,7 @@ impl Lines {
         let bytes = |field| whole(field)?.checked_mul(SECTOR);
         let (offset, len) = bytes(sector).zip(bytes(sectors)).ok_or(EXPECTED)?;
         let at = time(at, self.unit_ns).ok_or(EXPECTED)?;
-        Ok(Some(Event::issued(at, device, op, offset, len)))
+        Ok(Row::Event(Event::issued(at, device, op, offset, len)))
     }
 
     fn iolog<'a>(&mut self, line: &'a [u8]) -> Parsed<'a> {
@@ -186,7 +283,8 @@ impl Lines {
                 .and_then(whole)
                 .filter(|version| [2, 3].contains(version))
                 .ok_or(EXPECTED)?;
-            return Ok(None);
+            self.waited = 0;
+            return Ok(Row::Unused(Unused::Heading));
         }
         let (at, [file, action, first, second]) = match (self.version, first_words::<5>(line)) {
             (3, [at, rest @ ..]) => (time(at, self.unit_ns).ok_or(EXPECTED)?, rest),
@@ -196,19 +294,58 @@ impl Lines {
         let op = match action {
             b"read" => Op::Read,
             b"write" => Op::Write,
-            b"sync" | b"datasync" => return Ok(Some(Event::issued(at, file, Op::Flush, 0, 0))),
-            b"add" | b"open" | b"close" | b"trim" => return Ok(None),
+            b"sync" | b"datasync" => return Ok(Row::Event(Event::issued(at, file, Op::Flush, 0, 0))),
+            b"add" | b"open" | b"close" => return Ok(Row::Unused(Unused::Remark)),
             b"wait" if self.version == 2 => {
-                let us = whole(first).ok_or(EXPECTED)?;
-                self.waited =
-                    us.checked_mul(US).and_then(|ns| self.waited.checked_add(ns)).ok_or(EXPECTED)?;
-                return Ok(None);
+                self.wait(whole(first).ok_or(EXPECTED)?).ok_or(EXPECTED)?;
+                return Ok(Row::Unused(Unused::Remark));
+            }
+            // fio leaves actions out that it does not know.
+            other if other.iter().all(u8::is_ascii_lowercase) && !other.is_empty() && !first.is_empty() => {
+                return Ok(Row::Unused(Unused::Kind(Stage::Issued, other)));
             }
             _ => return Err(EXPECTED),
         };
         let (offset, len) = whole(first).zip(whole(second)).ok_or(EXPECTED)?;
-        Ok(Some(Event::issued(at, file, op, offset, len)))
+        Ok(Row::Event(Event::issued(at, file, op, offset, len)))
     }
+
+    /// A `wait` of fio's version 2. fio's source (`read_iolog_get` in `iolog.c`, 3.33 and 3.41) sleeps until so many milliseconds
+    /// since it began. Its documentation has microseconds after the wait before; `--trace-unit us` takes them so.
+    fn wait(&mut self, units: u64) -> Option<()> {
+        self.has_waits = true;
+        self.waited = if self.waits_are_relative {
+            units.checked_mul(US).and_then(|ns| self.waited.checked_add(ns))?
+        } else {
+            // Without a unit, `unit_ns` is that of the times of version 3.
+            let unit = if self.unit_ns == US { MS } else { self.unit_ns };
+            units.checked_mul(unit)?.max(self.waited)
+        };
+        Some(())
+    }
+}
+
+/// Events that a recorder says that it lost: bcc's and bpftrace's tools, blkparse, perf and ftrace each have a sentence with
+/// `lost` or `dropped` and a number before it or behind it.
+fn lost(line: &[u8]) -> Option<u64> {
+    let lower = line.to_ascii_lowercase();
+    let names = |word: &[u8]| lower.windows(word.len()).any(|part| part == word);
+    if !(names(b"lost ") || names(b"dropped event")) {
+        return None;
+    }
+    let number = |word: &[u8]| whole(word.trim_ascii_end());
+    words(&lower)
+        .find_map(|word| number(word.strip_suffix(b"]").unwrap_or(word)))
+        .filter(|events| *events > 0)
+}
+
+/// Whether a line is the names of columns: each field has a letter, and none is a number.
+fn is_heading(line: &[u8]) -> bool {
+    let is_name = |field: &[u8]| {
+        field.iter().any(u8::is_ascii_alphabetic) && !field.first().is_some_and(u8::is_ascii_digit)
+    };
+    let mut fields = line.split(|byte| *byte == b',');
+    fields.clone().count() >= 5 && fields.all(is_name)
 }
 
 /// Read or write by the letters of blktrace; None for a discard and what carries no data.
@@ -227,6 +364,18 @@ fn between<'a>(line: &'a [u8], first: &[u8], last: &[u8]) -> &'a [u8] {
     &line[start..last.as_ptr().addr() - line.as_ptr().addr() + last.len()]
 }
 
+/// What published traces call requests that are neither reads nor writes.
+const OTHER_KINDS: [&str; 12] =
+    ["D", "DS", "DISCARD", "T", "TRIM", "UNMAP", "F", "FLUSH", "SYNC", "N", "OTHER", "VERIFY"];
+
+/// A row whose kind is neither a read nor a write; damage where no trace has such a kind.
+fn other_kind<'a>(kind: &'a [u8], expected: &'static str) -> Parsed<'a> {
+    if !OTHER_KINDS.iter().any(|known| kind.eq_ignore_ascii_case(known.as_bytes())) {
+        return Err(expected);
+    }
+    Ok(Row::Unused(Unused::Kind(Stage::Issued, kind)))
+}
+
 fn msr(line: &[u8]) -> Parsed<'_> {
     const EXPECTED: &str = "TIMESTAMP,HOST,DISK,Read|Write,OFFSET,SIZE,RESPONSE";
     const TICK: u64 = 100 * NS;
@@ -234,8 +383,9 @@ fn msr(line: &[u8]) -> Parsed<'_> {
     let ticks = |field| whole(field)?.checked_mul(TICK);
     let (at, latency) = ticks(at).zip(ticks(response)).ok_or(EXPECTED)?;
     let (offset, len) = whole(offset).zip(whole(size)).ok_or(EXPECTED)?;
-    let (device, op) = (between(line, host, disk), direction(kind).ok_or(EXPECTED)?);
-    Ok(Some(Event { latency: Some(latency), ..Event::issued(at, device, op, offset, len) }))
+    let Some(op) = direction(kind) else { return other_kind(kind, EXPECTED) };
+    let device = between(line, host, disk);
+    Ok(Row::Event(Event { latency: Some(latency), ..Event::issued(at, device, op, offset, len) }))
 }
 
 fn alibaba(line: &[u8]) -> Parsed<'_> {
@@ -243,7 +393,8 @@ fn alibaba(line: &[u8]) -> Parsed<'_> {
     let [device, kind, offset, len, at] = commas(line).ok_or(EXPECTED)?;
     let (offset, len) = whole(offset).zip(whole(len)).ok_or(EXPECTED)?;
     let at = time(at, US).ok_or(EXPECTED)?;
-    Ok(Some(Event::issued(at, device, direction(kind).ok_or(EXPECTED)?, offset, len)))
+    let Some(op) = direction(kind) else { return other_kind(kind, EXPECTED) };
+    Ok(Row::Event(Event::issued(at, device, op, offset, len)))
 }
 
 fn tencent(line: &[u8]) -> Parsed<'_> {
@@ -252,26 +403,28 @@ fn tencent(line: &[u8]) -> Parsed<'_> {
     let op = match kind {
         b"0" => Op::Read,
         b"1" => Op::Write,
+        _ if whole(kind).is_some() => return Ok(Row::Unused(Unused::Kind(Stage::Issued, kind))),
         _ => return Err(EXPECTED),
     };
     let bytes = |field| whole(field)?.checked_mul(SECTOR);
     let (offset, len) = bytes(sector).zip(bytes(sectors)).ok_or(EXPECTED)?;
-    Ok(Some(Event::issued(time(at, S).ok_or(EXPECTED)?, device, op, offset, len)))
+    Ok(Row::Event(Event::issued(time(at, S).ok_or(EXPECTED)?, device, op, offset, len)))
 }
 
 fn systor(line: &[u8]) -> Parsed<'_> {
     const EXPECTED: &str = "SECONDS,RESPONSE,R|W,LUN,OFFSET,SIZE";
     if line.eq_ignore_ascii_case(SYSTOR_HEADING) {
-        return Ok(None);
+        return Ok(Row::Unused(Unused::Heading));
     }
     let [at, response, kind, device, offset, size] = commas(line).ok_or(EXPECTED)?;
     if kind.is_empty() {
-        return Ok(None);
+        return Ok(Row::Unused(Unused::Kind(Stage::Issued, NO_DATA)));
     }
     let (offset, len) = whole(offset).zip(whole(size)).ok_or(EXPECTED)?;
     let latency = if response.is_empty() { None } else { Some(time(response, S).ok_or(EXPECTED)?) };
-    let (at, op) = time(at, S).zip(direction(kind)).ok_or(EXPECTED)?;
-    Ok(Some(Event { latency, ..Event::issued(at, device, op, offset, len) }))
+    let at = time(at, S).ok_or(EXPECTED)?;
+    let Some(op) = direction(kind) else { return other_kind(kind, EXPECTED) };
+    Ok(Row::Event(Event { latency, ..Event::issued(at, device, op, offset, len) }))
 }
 
 fn fiu(line: &[u8]) -> Parsed<'_> {
@@ -283,8 +436,8 @@ fn fiu(line: &[u8]) -> Parsed<'_> {
     let bytes = |field| whole(field)?.checked_mul(SECTOR);
     let (offset, len) = bytes(sector).zip(bytes(sectors)).ok_or(EXPECTED)?;
     let (at, client) = whole(all[0]).zip(whole(all[1])).ok_or(EXPECTED)?;
-    let op = direction(kind).ok_or(EXPECTED)?;
-    Ok(Some(Event { client, ..Event::issued(at, between(line, major, minor), op, offset, len) }))
+    let Some(op) = direction(kind) else { return other_kind(kind, EXPECTED) };
+    Ok(Row::Event(Event { client, ..Event::issued(at, between(line, major, minor), op, offset, len) }))
 }
 
 fn spc(line: &[u8]) -> Parsed<'_> {
@@ -293,6 +446,7 @@ fn spc(line: &[u8]) -> Parsed<'_> {
     let mut next = || fields.next().ok_or(EXPECTED);
     let (device, sector, len, kind, at) = (next()?, next()?, next()?, next()?, next()?);
     let offset = whole(sector).and_then(|sector| sector.checked_mul(SECTOR)).ok_or(EXPECTED)?;
-    let (len, op) = whole(len).zip(direction(kind)).ok_or(EXPECTED)?;
-    Ok(Some(Event::issued(time(at, S).ok_or(EXPECTED)?, device, op, offset, len)))
+    let (len, at) = whole(len).zip(time(at, S)).ok_or(EXPECTED)?;
+    let Some(op) = direction(kind) else { return other_kind(kind, EXPECTED) };
+    Ok(Row::Event(Event::issued(at, device, op, offset, len)))
 }

@@ -8,6 +8,8 @@ mod fields;
 mod format;
 mod lines;
 mod reader;
+mod stage;
+mod unused;
 mod window;
 mod writer;
 
@@ -21,6 +23,7 @@ use ebbtide_volume::{Io, Nanos};
 pub use batches::{Batch, Unbatched};
 pub use format::Format;
 pub use reader::Trace;
+pub use unused::NotUsed;
 pub use writer::Writer;
 
 /// A request of a trace.
@@ -55,8 +58,9 @@ pub struct Options {
     pub format: Option<Format>,
     /// Whose requests are taken.
     pub device: Device,
-    /// Nanoseconds of a unit of time, 1 to 10^9, in the formats that do not fix it: DiskSim (none: ms) and fio's version 3
-    /// (none: us).
+    /// Nanoseconds of a unit of time, 1 to 10^9, in the formats that do not fix it: DiskSim (none: ms), fio's version 3
+    /// (none: us), and the waits of fio's version 2 (none: ms since the beginning, as fio's source has it; 1,000: us after the
+    /// wait before, as fio's documentation has it).
     pub unit_ns: Option<u64>,
 }
 
@@ -67,12 +71,18 @@ pub struct Counts {
     pub format: Format,
     /// Requests.
     pub requests: u64,
-    /// Lines or events that are no request to the volume: other devices, discards, merges, headings.
+    /// Lines or events that are no request to the volume: other devices, discards, merges, headings. [`Trace::not_used`] has
+    /// them by kind.
     pub discarded: u64,
     /// Requests out of order by more than 10 s, or by more than 65,536 requests: they arrive as soon as they are read.
     pub late: u64,
     /// Bytes of the trace, unpacked.
     pub bytes: u64,
+    /// Recordings that stand one behind another in the file: behind a heading, times began again. Each is replayed behind the
+    /// one before it.
+    pub recordings: u64,
+    /// Whether waits of fio's version 2 were taken as fio's source has them, which its documentation contradicts.
+    pub waits_of_source: bool,
 }
 
 /// A trace that cannot be read.
@@ -81,6 +91,14 @@ pub enum TraceError {
     /// The beginning is of no known format.
     #[error("the trace is of no known format; known are {}", Format::names())]
     Unknown,
+    /// The beginning is of a tool whose output cannot be replayed.
+    #[error("the trace is the output of {tool}: {lacks}")]
+    Foreign {
+        /// The tool.
+        tool: &'static str,
+        /// Why it cannot be replayed.
+        lacks: &'static str,
+    },
     /// The file cannot be read, or cannot be unpacked.
     #[error("the trace cannot be read on at byte {byte}")]
     Read {

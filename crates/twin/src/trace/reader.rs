@@ -7,8 +7,10 @@ use ebbtide_volume::{Io, Op};
 
 use super::events::Events;
 use super::fields::newline;
-use super::format::Format;
-use super::lines::{Event, Lines, Stage};
+use super::format::{Format, foreign};
+use super::lines::{Event, Lines, Row};
+use super::stage::Stage;
+use super::unused::{Counter, NO_DATA, NotUsed, Unused};
 use super::window::Window;
 use super::{Counts, Device, Options, Record, TraceError};
 use crate::sample::Percentiles;
@@ -39,6 +41,12 @@ pub(super) struct Requests {
     /// The one device whose requests were taken so far.
     taken: Vec<u8>,
     window: Window,
+    unused: Counter,
+    /// Whether the next event may be the first one of another recording.
+    may_begin: bool,
+    /// The first time of the recording, and what is added to its times, ns.
+    begun: Option<u64>,
+    shift: u64,
     counts: Counts,
     recorded: Percentiles,
     ended: bool,
@@ -78,9 +86,7 @@ impl Decoder {
 
 /// What was decoded next.
 enum Decoded<'a> {
-    Event(Event<'a>),
-    /// Nothing that a volume sees.
-    Nothing,
+    Row(Row<'a>),
     End,
 }
 
@@ -125,11 +131,27 @@ impl Source {
                 if length == LONGEST && !read.ends_with(b"\n") {
                     return Err(refused("a line of less than 64 KiB"));
                 }
-                if line.is_empty() { None } else { lines.parse(line).map_err(refused)? }
+                if line.is_empty() {
+                    Row::Unused(Unused::Remark)
+                } else {
+                    // A recorder that is stopped leaves its last line as it is. Alone it is no trace.
+                    let cut_off = number > 1 && !read.ends_with(b"\n");
+                    match lines.parse(line) {
+                        Ok(row) => row,
+                        Err(expected) => {
+                            Row::Unused(lines.otherwise(line, cut_off).ok_or_else(|| refused(expected))?)
+                        }
+                    }
+                }
             }
         };
         (self.number, self.bytes) = (number, byte + length as u64);
-        Ok(decoded.map_or(Decoded::Nothing, Decoded::Event))
+        Ok(Decoded::Row(decoded))
+    }
+
+    /// Whether times count from the beginning of the trace, and not from its first request.
+    fn counts_from_zero(&self) -> bool {
+        matches!(&self.decoder, Decoder::Lines(lines) if lines.counts_from_zero())
     }
 
     /// Reads on, behind what is not decoded yet.
@@ -178,8 +200,16 @@ impl<R> Trace<R> {
     /// What was read so far.
     #[must_use]
     pub fn counts(&self) -> Counts {
-        let Requests { window, source, counts, .. } = &self.requests;
-        Counts { late: window.late, bytes: source.bytes, ..*counts }
+        let Requests { window, source, counts, unused, .. } = &self.requests;
+        let waits_of_source = matches!(&source.decoder, Decoder::Lines(lines) if lines.waits_of_source());
+        let discarded = unused.total();
+        Counts { discarded, late: window.late, bytes: source.bytes, waits_of_source, ..*counts }
+    }
+
+    /// The lines and events that were read so far and are not replayed, by kind: requests first, the most frequent kinds first.
+    #[must_use]
+    pub fn not_used(&self) -> Vec<NotUsed> {
+        self.requests.unused.list()
     }
 
     /// Latencies of the reads and writes that were read so far, as far as the trace has them.
@@ -204,7 +234,10 @@ impl<R: Read> Iterator for Trace<R> {
 
 impl Requests {
     fn new(beginning: Vec<u8>, options: &Options) -> Result<Self, TraceError> {
-        let format = options.format.or_else(|| Format::of(&beginning)).ok_or(TraceError::Unknown)?;
+        let format = match options.format.or_else(|| Format::of(&beginning)) {
+            Some(format) => format,
+            None => return Err(foreign(&beginning).unwrap_or(TraceError::Unknown)),
+        };
         let source = |beginning| Source::new(Decoder::new(format, options), beginning);
         let arrival = if issues(source(beginning.clone())) { Stage::Issued } else { Stage::Queued };
         Ok(Self {
@@ -213,7 +246,19 @@ impl Requests {
             device: options.device.clone(),
             taken: Vec::new(),
             window: Window::default(),
-            counts: Counts { format, requests: 0, discarded: 0, late: 0, bytes: 0 },
+            unused: Counter::default(),
+            may_begin: false,
+            begun: None,
+            shift: 0,
+            counts: Counts {
+                format,
+                requests: 0,
+                discarded: 0,
+                late: 0,
+                bytes: 0,
+                recordings: 1,
+                waits_of_source: false,
+            },
             recorded: Percentiles::default(),
             ended: false,
             failed: false,
@@ -244,10 +289,14 @@ impl Requests {
             if self.ended {
                 return Ok(None);
             }
-            let event = match self.source.next(input)? {
-                Decoded::Event(event) => event,
-                Decoded::Nothing => {
-                    self.counts.discarded += 1;
+            let mut event = match self.source.next(input)? {
+                Decoded::Row(Row::Event(event)) => event,
+                Decoded::Row(Row::Unused(unused)) => {
+                    self.may_begin |= unused == Unused::Heading && self.begun.is_some();
+                    self.unused.add(unused, self.arrival);
+                    if self.begun.is_none() && self.source.counts_from_zero() {
+                        self.window.first = Some(0);
+                    }
                     continue;
                 }
                 Decoded::End => {
@@ -255,15 +304,62 @@ impl Requests {
                     continue;
                 }
             };
-            if !is_taken(&self.device, &mut self.taken, event.device)? {
-                self.counts.discarded += 1;
-            } else if event.stage == Stage::Completed {
-                self.window.answered(&event);
-            } else if event.stage == self.arrival && (event.len > 0 || event.op == Op::Flush) {
-                let io = io(&event).ok_or(TraceError::Length { bytes: event.len })?;
-                let answered_later = event.latency.is_none() && self.counts.format.has_answers();
-                self.window.arrived(&event, io, answered_later);
+            if self.may_begin || self.begun.is_none() {
+                let recording =
+                    Recording { begun: self.begun, shift: self.shift, newest: self.window.newest };
+                let recording = recording.at(event.at);
+                self.counts.recordings += u64::from(recording.shift != self.shift);
+                (self.begun, self.shift, self.may_begin) = (recording.begun, recording.shift, false);
             }
+            event.at = event.at.saturating_add(self.shift);
+            if !is_taken(&self.device, &mut self.taken, event.device)? {
+                self.unused.other_devices += 1;
+                continue;
+            }
+            match event.stage {
+                // Its request is not in the trace.
+                Stage::Completed if !self.window.answered(&event) => {
+                    self.unused.add(Unused::Stage, self.arrival);
+                }
+                Stage::Completed => {}
+                Stage::Requeued => {
+                    self.window.taken_back(&event);
+                    self.unused.add(Unused::Stage, self.arrival);
+                }
+                stage if stage == self.arrival && event.len == 0 && event.op != Op::Flush => {
+                    self.unused.add(Unused::Kind(stage, NO_DATA), self.arrival);
+                }
+                stage if stage == self.arrival => {
+                    let io = io(&event).ok_or(TraceError::Length { bytes: event.len })?;
+                    let answered_later = event.latency.is_none() && self.counts.format.has_answers();
+                    self.window.arrived(&event, io, answered_later);
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// The times of one of several recordings in a file.
+struct Recording {
+    /// Its first time as the file has it, ns; none before its first event.
+    begun: Option<u64>,
+    /// What is added to its times, ns.
+    shift: u64,
+    /// The latest time so far, with what was added, ns.
+    newest: u64,
+}
+
+impl Recording {
+    /// The recording of an event that stands behind a heading. Times that are nearer to the beginning than to the end have begun
+    /// again; those that are less out of order may be a heading within a recording.
+    fn at(self, at: u64) -> Self {
+        let Some(begun) = self.begun else { return Self { begun: Some(at), ..self } };
+        let newest = self.newest.saturating_sub(self.shift);
+        if at.saturating_sub(begun) < newest.saturating_sub(at) {
+            Self { begun: Some(at), shift: self.newest.saturating_sub(at), ..self }
+        } else {
+            self
         }
     }
 }
@@ -288,9 +384,9 @@ fn issues(mut source: Source) -> bool {
     let mut queued = false;
     loop {
         match source.next(&mut io::empty()) {
-            Ok(Decoded::Event(event)) if event.stage == Stage::Issued => return true,
-            Ok(Decoded::Event(event)) => queued |= event.stage == Stage::Queued,
-            Ok(Decoded::Nothing) => {}
+            Ok(Decoded::Row(Row::Event(event))) if event.stage == Stage::Issued => return true,
+            Ok(Decoded::Row(Row::Event(event))) => queued |= event.stage == Stage::Queued,
+            Ok(Decoded::Row(Row::Unused(_))) => {}
             // The beginning may end within a line.
             Ok(Decoded::End) | Err(_) => return !queued,
         }

@@ -45,7 +45,7 @@ const TEXTS: [(Format, &str); 10] = [
     (Format::DiskSim, "1.0 0 8 16 1\n3.0 0 2048 8 0\n"),
     (
         Format::Iolog,
-        "fio version 2 iolog\n/dev/x add\n/dev/x open\n/dev/x wait 1000\n/dev/x read 4096 8192\n/dev/x wait 2000\n/dev/x write 1048576 4096\n/dev/x close\n",
+        "fio version 2 iolog\n/dev/x add\n/dev/x open\n/dev/x read 4096 8192\n/dev/x wait 2\n/dev/x write 1048576 4096\n/dev/x close\n",
     ),
 ];
 
@@ -287,4 +287,240 @@ fn no_text_however_damaged_makes_it_panic_or_go_on_for_ever() {
             assert!(count <= damaged.len());
         }
     }
+}
+
+/// The rows that are not replayed and are requests, by kind.
+fn left_out(text: &[u8]) -> (usize, Vec<(String, u64)>) {
+    let mut trace = Trace::open(text, &Options { device: Device::All, ..Options::default() }).unwrap();
+    let (read, error) = all_of(&mut trace);
+    assert_eq!(error, None);
+    let read = read.len();
+    let kinds = trace.not_used().into_iter().filter(|kind| kind.requests);
+    let kinds: Vec<(String, u64)> = kinds.map(|kind| (kind.kind, kind.rows)).collect();
+    let all: u64 = trace.not_used().iter().map(|kind| kind.rows).sum();
+    assert_eq!(trace.counts().discarded, all);
+    (read, kinds)
+}
+
+#[test]
+fn biosnoop_of_libbpf_tools_has_the_flags_of_the_kernel() {
+    let text = include_str!("samples/biosnoop-libbpf.txt");
+    let read = read(text.as_bytes(), &Options::default()).unwrap();
+    let ops: Vec<Op> = read.iter().map(|record| record.io.op).collect();
+    let mut sorted = ops.clone();
+    sorted.sort_by_key(|op| match op {
+        Op::Read => 0,
+        Op::Write => 1,
+        _ => 2,
+    });
+    assert_eq!(sorted, [Op::Read, Op::Write, Op::Write, Op::Write, Op::Flush], "{ops:?}");
+    // Each kind that the kernel's blk_fill_rwbs makes, with data.
+    let heading = "TIME(s)     COMM           PID     DISK    T    SECTOR     BYTES   LAT(ms)\n";
+    let of = |kind: &str, bytes: u64| {
+        let text = format!("{heading}0.5 a b c 7 sda {kind} 8 {bytes} 0.1\n");
+        let (_, left) = left_out(text.as_bytes());
+        let read = super::tests::read(text.as_bytes(), &Options::default()).unwrap();
+        (read.first().map(|record| record.io.op), left.first().map(|(kind, _)| kind.clone()))
+    };
+    for kind in ["R", "RA", "RM", "RS", "RAM", "RSM", "RF"] {
+        assert_eq!(of(kind, 512), (Some(Op::Read), None), "{kind}");
+    }
+    for kind in ["W", "WS", "WM", "WFS", "FWFS", "FW", "WFSM", "FWS", "WAS"] {
+        assert_eq!(of(kind, 512), (Some(Op::Write), None), "{kind}");
+    }
+    for kind in ["F", "FF", "FN", "FWFS", "FWS"] {
+        assert_eq!(of(kind, 0), (Some(Op::Flush), None), "{kind}");
+    }
+    for (kind, words) in [
+        ("D", "discards (D)"),
+        ("DS", "discards (DS)"),
+        ("N", "requests without data (N)"),
+        ("ZA", "operations on zones (ZA)"),
+        ("XY", "requests of kind 'XY'"),
+    ] {
+        assert_eq!(of(kind, 512), (None, Some(words.into())), "{kind}");
+    }
+    assert_eq!(of("WS", 0), (None, Some("requests without data".into())));
+}
+
+#[test]
+fn biosnoop_may_have_a_column_of_the_queue_a_pattern_and_the_time_of_the_day() {
+    let headings = [
+        ("TIME(s) COMM PID DISK T SECTOR BYTES QUE(ms) LAT(ms)", "0.002", "-1.000 1.000"),
+        ("TIME(s) COMM PID DISK T SECTOR BYTES P LAT(ms)", "0.002", "? 1.000"),
+        ("TIME(s) COMM PID DISK T SECTOR BYTES P QUE(ms) LAT(ms)", "0.002", "S 0.01 1.000"),
+        ("TIMESTAMP    COMM PID DISK T SECTOR BYTES LAT(ms)", "23:59:59.999", "1.000"),
+    ];
+    for (heading, at, tail) in headings {
+        let text = format!("{heading}\n{at} my sql d 7 sda W 8 4096 {tail}\n");
+        let read = read(text.as_bytes(), &Options::default()).unwrap();
+        assert_eq!((read.len(), read[0].latency), (1, Some(Nanos(MS))), "{heading}");
+    }
+    // The day ends, and there is a heading within.
+    let text = "TIMESTAMP COMM PID DISK T SECTOR BYTES LAT(ms)\n23:59:59.990 a 7 sda W 8 512 1.0\n\
+                00:00:00.020 a 7 sda W 16 512 1.0\nTIMESTAMP COMM PID DISK T SECTOR BYTES LAT(ms)\n\
+                00:00:00.030 a 7 sda W 16 512 1.0\n";
+    let times: Vec<u64> =
+        read(text.as_bytes(), &Options::default()).unwrap().iter().map(|one| one.at.0 / MS).collect();
+    assert_eq!(times, [0, 30, 40]);
+}
+
+#[test]
+fn blkparse_of_recorded_files_names_them_first_and_ends_with_summaries() {
+    let text = include_str!("samples/blkparse-files.txt");
+    let mut trace = Trace::open(text.as_bytes(), &Options::default()).unwrap();
+    let read: Vec<Record> = trace.by_ref().map(Result::unwrap).collect();
+    let latencies: Vec<u64> = read.iter().map(|one| one.latency.unwrap().0).collect();
+    assert_eq!(latencies, [602_000, 469_000]);
+    assert_eq!(left_out(text.as_bytes()).1, []);
+    // A machine has more processors than the lines by which a format is known.
+    let files: String = (0..192).map(|cpu| format!("Input file sda.blktrace.{cpu} added\n")).collect();
+    assert_eq!(Format::of((files + text).as_bytes()), Some(Format::Blkparse));
+}
+
+#[test]
+fn recordings_behind_one_another_are_replayed_behind_one_another() {
+    let blkparse = include_str!("samples/blkparse-files.txt");
+    let biosnoop = include_str!("samples/biosnoop-libbpf.txt");
+    let iolog = "fio version 2 iolog\nf add\nf read 0 512\nf wait 3000 0\nf write 0 512\n";
+    for (text, requests) in [(blkparse, 2), (biosnoop, 5), (iolog, 2)] {
+        let twice = text.repeat(2);
+        let mut trace = Trace::open(twice.as_bytes(), &Options::default()).unwrap();
+        let read: Vec<Record> = trace.by_ref().map(Result::unwrap).collect();
+        assert_eq!((read.len(), trace.counts().recordings), (requests * 2, 2), "{text}");
+        let alone = super::tests::read(text.as_bytes(), &Options::default()).unwrap();
+        for (first, second) in alone.iter().zip(&read[requests..]) {
+            assert_eq!(second.io, first.io);
+            assert!(
+                second.at.0 >= alone.last().unwrap().at.0 + first.at.0 && second.latency == first.latency
+            );
+        }
+    }
+    // A heading within a recording, whose times go on.
+    let heading = biosnoop.lines().next().unwrap();
+    let within = biosnoop.lines().flat_map(|line| [line, heading]).collect::<Vec<_>>().join("\n");
+    let mut trace = Trace::open(within.as_bytes(), &Options::default()).unwrap();
+    assert_eq!((trace.by_ref().count(), trace.counts().recordings), (5, 1));
+}
+
+#[test]
+fn a_request_that_the_device_did_not_take_counts_when_it_is_issued_again() {
+    let text = "8,0 1 1 0.001 7 D W 8 + 8 [a]\n8,0 1 2 0.002 7 R W 8 + 8 [0]\n8,0 1 3 0.005 7 D W 8 + 8 [a]\n\
+                8,0 1 4 0.006 7 C W 8 [0]\n";
+    let wanted = [Record { client: 7, latency: Some(Nanos(MS)), ..record(0, Op::Write, 4096, 4096) }];
+    assert_eq!(read(text.as_bytes(), &Options::default()).unwrap(), wanted);
+    let events = [
+        event(false, 1, 8, 4096, WRITE | ISSUE),
+        event(false, 2, 8, 4096, WRITE | 6),
+        event(false, 5, 8, 4096, WRITE | ISSUE),
+        event(false, 9, 8, 0, WRITE | COMPLETE),
+    ];
+    let read = read(&events.concat(), &Options::default()).unwrap();
+    assert_eq!(read.iter().map(|one| one.latency).collect::<Vec<_>>(), [Some(Nanos(4))]);
+}
+
+#[test]
+fn commands_that_a_program_sent_to_the_device_are_no_requests() {
+    let text = "8,0 1 1 0.001 7 D R 36 (12 01 00 00 24 00) [smartctl]\n8,0 1 2 0.002 0 C R 0 [0]\n\
+                8,0 1 3 0.003 7 D R 8 + 8 [a]\n8,0 1 4 0.004 7 D DS 64 + 8 [a]\n8,0 1 5 0.004 0 C DS 64 + 8 [0]\n\
+                8,0 1 6 0.005 7 D N 0 [a]\n8,0 1 7 0.005 7 D WS 99 [a]\n8,0 1 8 0.006 0 m N cfq7 dispatch\n";
+    let (read, left) = left_out(text.as_bytes());
+    let kind = |text: &str| (text.to_owned(), 1);
+    let wanted = [
+        kind("commands passed through to the device"),
+        kind("discards (DS)"),
+        kind("requests without data (N)"),
+        kind("requests without data"),
+    ];
+    assert_eq!((read, &left[..]), (1, &wanted[..]));
+}
+
+#[test]
+fn a_last_row_that_is_cut_off_is_counted_in_each_format() {
+    for (format, text) in TEXTS {
+        let cut = match format {
+            // Its summary has no such end.
+            Format::Blkparse => &text[..text.rfind("D WS").unwrap()],
+            // The last line has no data.
+            Format::Iolog => &text[..text.rfind("write").unwrap() + 2],
+            _ => &text[..text.trim_end().len() - text.lines().last().unwrap().len() + 6],
+        };
+        let (read, left) = left_out(cut.as_bytes());
+        assert_eq!(
+            (read, left.last()),
+            (1, Some(&("cut off at the end of the file".to_owned(), 1))),
+            "{cut}"
+        );
+    }
+    let events = [event(false, 1, 8, 512, READ | ISSUE), event(false, 9, 8, 512, READ | ISSUE)].concat();
+    for bytes in [1, 47, 49] {
+        let (read, left) = left_out(&events[..51 + bytes]);
+        assert_eq!((read, left.len()), (1, 1), "{bytes}");
+    }
+}
+
+#[test]
+fn rows_of_other_kinds_and_headings_do_not_end_a_trace_of_any_format() {
+    let msr = "Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime\n1,usr,0,Read,0,512,9\n2,usr,0,Flush,0,0,9\n";
+    let alibaba = "device_id,opcode,offset,length,timestamp\n1,R,0,512,5\n# a remark\n1,D,0,512,6\n";
+    let tencent = "Timestamp,Offset,Size,IOType,VolumeID\n5,0,8,0,1\n6,0,8,2,1\n";
+    let systor = "Timestamp,Response,IOType,LUN,Offset,Size\n5.0,0.1,R,1,0,512\n6.0,0.1,T,1,0,512\n";
+    let fiu = "5 1 a 0 8 R 6 0 ff\n6 1 a 0 8 D 6 0 ff\n";
+    let spc = "0,0,512,R,0.1\n0,0,512,t,0.2\n";
+    let iolog = "fio version 3 iolog\n0 f add\n1 f read 0 512\n2 f trim 0 512\n";
+    for (text, kind) in [
+        (msr, "requests of kind 'Flush'"),
+        (alibaba, "discards (D)"),
+        (tencent, "requests of kind '2'"),
+        (systor, "requests of kind 'T'"),
+        (fiu, "discards (D)"),
+        (spc, "requests of kind 't'"),
+        (iolog, "trims"),
+    ] {
+        assert_eq!(left_out(text.as_bytes()), (1, vec![(kind.to_owned(), 1)]), "{text}");
+    }
+}
+
+#[test]
+fn events_that_the_recorder_lost_are_counted() {
+    for line in [
+        "lost 12 events on CPU #1",
+        "Possibly lost 12 samples",
+        "Lost 12 events",
+        "CPU:3 [LOST 12 EVENTS]",
+        "You have 12 ( 0.5%) dropped events",
+    ] {
+        let text = format!("8,0 1 1 0.001 7 D R 8 + 8 [a]\n{line}\n8,0 1 3 0.003 7 D R 8 + 8 [a]\n");
+        assert_eq!(left_out(text.as_bytes()), (2, vec![("lost by the recorder".to_owned(), 12)]), "{line}");
+    }
+}
+
+#[test]
+fn waits_of_fios_second_version_are_taken_as_its_source_has_them() {
+    let text = include_str!("samples/iolog-wait.txt");
+    let times = |unit_ns| {
+        let read = read(text.as_bytes(), &Options { unit_ns, ..Options::default() }).unwrap();
+        read.iter().map(|one| one.at.0 / 1_000).collect::<Vec<_>>()
+    };
+    // 1 s and 3 s after the beginning, as fio 3.33 replays it in 3 s.
+    assert_eq!(times(None), [1_000_000, 3_000_000]);
+    assert_eq!(times(Some(MS)), [1_000_000, 3_000_000]);
+    // As fio's documentation has it: 1 ms, and 3 ms after that.
+    assert_eq!(times(Some(1_000)), [1_000, 4_000]);
+    // A wait that is over when it is read is none.
+    let text = "fio version 2 iolog\nf read 0 512\nf wait 50 0\nf read 0 512\nf wait 20 0\nf read 0 512\n";
+    let times: Vec<u64> =
+        read(text.as_bytes(), &Options::default()).unwrap().iter().map(|one| one.at.0 / MS).collect();
+    assert_eq!(times, [0, 50, 50]);
+}
+
+#[test]
+fn the_output_of_tools_that_lack_what_a_replay_needs_is_named() {
+    let error = |text: &str| read(text.as_bytes(), &Options::default()).unwrap_err().to_string();
+    let bpftrace = "Attaching 4 probes...\nTIME(ms)     DISK    COMM             PID    LAT(ms)\n611          nvme0n1 bash             4179        10\n";
+    assert!(error(bpftrace).contains("bpftrace's biosnoop: it lacks the sector"), "{}", error(bpftrace));
+    let perf = "mysqld-4021 [003] d..1. 12.5: block_rq_issue: 259,0 WS 16384 () 40960 + 32 [mysqld]\n";
+    assert!(error(perf).contains("perf or ftrace"), "{}", error(perf));
+    let custom = "D 40960 32 mysqld\n";
+    assert!(error(custom).contains("no known format"), "{}", error(custom));
 }

@@ -23,6 +23,8 @@ struct Held {
     latency: Option<u64>,
     /// Whether its answer may still come.
     open: bool,
+    /// Whether it was taken back: the device did not take it, and it is issued again.
+    taken_back: bool,
 }
 
 /// Hashes a place on a device. It is faster than the standard library's hash, and no more is asked of it: a trace is no
@@ -58,10 +60,11 @@ pub(super) struct Window {
     /// Time and order of the latest request without an answer, by its first byte and whether it writes.
     open: HashMap<(u64, bool), (u64, u64), BuildHasherDefault<PlaceHasher>>,
     added: u64,
-    newest: u64,
+    pub(super) newest: u64,
     /// Time of the last one that was handed on, ns.
     last: u64,
-    first: Option<u64>,
+    /// The time from which all count, ns: that of the first request, unless the trace has a beginning of its own.
+    pub(super) first: Option<u64>,
     /// Requests that came after a later one had been handed on.
     pub(super) late: u64,
 }
@@ -74,7 +77,8 @@ impl Window {
         if open {
             self.open.insert((io.offset, io.op == Op::Write), (at, order));
         }
-        let entry = Held { at, order, io, client: event.client, latency: event.latency, open };
+        let entry =
+            Held { at, order, io, client: event.client, latency: event.latency, open, taken_back: false };
         self.newest = self.newest.max(at);
         if self.held.back().is_none_or(|last| last.at <= at) {
             self.held.push_back(entry);
@@ -84,22 +88,38 @@ impl Window {
         }
     }
 
-    /// An answer; one whose request was not seen is left out.
-    pub(super) fn answered(&mut self, event: &Event<'_>) {
+    /// An answer. Returns false where its request was not seen.
+    pub(super) fn answered(&mut self, event: &Event<'_>) -> bool {
+        let Some(held) = self.request_of(event) else { return false };
+        (held.latency, held.open) = (Some(event.at.saturating_sub(held.at)), false);
+        true
+    }
+
+    /// A request that the device did not take and that is issued again, so that this one is left out. Returns false where it
+    /// was not seen.
+    pub(super) fn taken_back(&mut self, event: &Event<'_>) -> bool {
+        let Some(held) = self.request_of(event) else { return false };
+        (held.taken_back, held.open) = (true, false);
+        true
+    }
+
+    /// The latest request without an answer at the place of an event.
+    fn request_of(&mut self, event: &Event<'_>) -> Option<&mut Held> {
         self.newest = self.newest.max(event.at);
-        let Some(key) = self.open.remove(&(event.offset, event.op == Op::Write)) else { return };
+        let key = self.open.remove(&(event.offset, event.op == Op::Write))?;
         let is_it = |one: &Held| (one.at, one.order) == key;
         // Where nothing came out of order, its place follows from the numbers.
         let place = self.held.front().and_then(|first| usize::try_from(key.1.checked_sub(first.order)?).ok());
         let place = place.filter(|place| self.held.get(*place).is_some_and(is_it));
         let place = place.unwrap_or_else(|| self.held.partition_point(|one| (one.at, one.order) < key));
-        if let Some(one) = self.held.get_mut(place).filter(|one| is_it(one)) {
-            (one.latency, one.open) = (Some(event.at.saturating_sub(one.at)), false);
-        }
+        self.held.get_mut(place).filter(|one| is_it(one))
     }
 
     /// The next request, if none before it can come any more.
     pub(super) fn next(&mut self, ended: bool) -> Option<Record> {
+        while self.held.front()?.taken_back {
+            self.held.pop_front();
+        }
         let front = self.held.front()?;
         let old = self.newest.saturating_sub(front.at) >= HELD_NS;
         if !(ended || old || self.held.len() > MOST_HELD) {

@@ -93,7 +93,7 @@ fn jobs_of_a_file_run_together_and_a_stonewall_waits() {
     println!("seed {SEED}");
     let text = "[global]\nbs=16k\nruntime=10\n[a]\nrw=randread\niodepth=8\nstartdelay=2\n[b]\nrw=randwrite\n\
                 rate_iops=100\n[c]\nstonewall\nrw=read\nsize=1m\n";
-    let workload = fio::parse_file(text).unwrap();
+    let workload = fio::parse_file(text, "", &fio::Nothing).unwrap();
     let mut kept = Kept::default();
     let volumes = vec![array(gp3())];
     let setup = Setup { volumes, instance: None, workload: &workload, seed: SEED, interval: Nanos::SECOND };
@@ -112,7 +112,7 @@ fn a_run_ends_with_its_last_job_and_not_with_what_another_might_have_lasted() {
     println!("seed {SEED}");
     let text = "[global]\nruntime=20\n[overload]\nrw=randread\nrate_iops=4000\n\
                 [short]\nstartdelay=1\nrw=read\nbs=1m\nsize=1m\n";
-    let workload = fio::parse_file(text).unwrap();
+    let workload = fio::parse_file(text, "", &fio::Nothing).unwrap();
     let volumes = vec![array(gp3())];
     let setup = Setup { volumes, instance: None, workload: &workload, seed: SEED, interval: Nanos::SECOND };
     let outcome = simulate(setup, &mut Kept::default()).unwrap();

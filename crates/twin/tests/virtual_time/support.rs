@@ -77,7 +77,7 @@ pub(crate) fn try_run(
     interval: Nanos,
 ) -> Result<(Outcome, Kept), SimulateError> {
     println!("seed {seed}: {words}");
-    let workload = fio::parse_words(words).unwrap_or_else(|error| panic!("{words}: {error}"));
+    let workload = fio::parse_words(words, &fio::Nothing).unwrap_or_else(|error| panic!("{words}: {error}"));
     let mut kept = Kept::default();
     let outcome = simulate(Setup { volumes, instance, workload: &workload, seed, interval }, &mut kept)?;
     Ok((outcome, kept))
