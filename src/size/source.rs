@@ -94,7 +94,11 @@ impl Source {
                     .map_err(|error| refuse_record(&error))?;
                 let (name, load) = chosen(&all, args.device.as_deref())?;
                 let of = if name.is_empty() { String::new() } else { format!(" of {name}") };
-                let origin = if all.tool == CLOUDWATCH { LoadOrigin::EbsMetrics } else { LoadOrigin::Host };
+                let origin = match all.tool {
+                    CLOUDWATCH => LoadOrigin::EbsMetrics,
+                    "sar" => LoadOrigin::HostTogether,
+                    _ => LoadOrigin::Host,
+                };
                 let what = format!("{}: {}{of}", shown.join(", "), all.tool);
                 Ok(Self { origin, ..source(what, load, all.notes) })
             }
@@ -105,7 +109,10 @@ impl Source {
                     args.device.as_deref(),
                 )?;
                 let (load, notes) = of_trace(&args.from[0], &options)?;
-                Ok(source(format!("{}: a trace", shown[0]), load, notes))
+                Ok(Self {
+                    origin: LoadOrigin::Trace,
+                    ..source(format!("{}: a trace", shown[0]), load, notes)
+                })
             }
         }
     }

@@ -6,11 +6,15 @@
 mod answer;
 mod carry;
 pub mod change;
+mod charge;
 mod demand;
 mod inconsistent;
 mod inputs;
+mod little;
 pub mod managed;
+mod recorded;
 mod search;
+mod throttled;
 
 #[cfg(test)]
 mod tests;
@@ -20,9 +24,12 @@ pub use answer::{
     place_of_answer, size,
 };
 pub use carry::{Carried, Limit, Setup, WAIT_THAT_COUNTS};
-pub use demand::{Demand, Spread};
+pub use demand::{Demand, SSD_UNIT, Spread, operations_of};
 pub use inconsistent::Inconsistency;
-pub use inputs::{Contradiction, Inputs, Little, LoadOrigin, QueueRule, Throttled, examine, queue_rule};
+pub use inputs::{Contradiction, Inputs, LoadOrigin, QueueRule, examine, queue_rule};
+pub use little::LittlesLaw;
+pub use recorded::{RecordedCredits, RecordedLatency, RecordedPast};
 pub use search::{
     Candidate, IOPS_STEP, InstanceNeeds, KINDS, Objective, PricedInstance, Space, THROUGHPUT_STEP, is_arm,
 };
+pub use throttled::Throttled;
