@@ -51,7 +51,9 @@ impl Plan<'_> {
     pub(super) fn mix_words(&self) -> Option<String> {
         let more = self.most_mixed()?;
         let means = match self.source.origin {
-            LoadOrigin::HostTogether => "sizes are one mean of reads and writes: small ones beside large ones are",
+            LoadOrigin::HostTogether => {
+                "sizes are one mean of reads and writes: small ones beside large ones are"
+            }
             LoadOrigin::Host | LoadOrigin::EbsMetrics | LoadOrigin::Trace | LoadOrigin::Model => {
                 "sizes are means of reads and of writes: a mix of sizes inside one of them is"
             }

@@ -3,7 +3,8 @@
 use ebbtide_advisor::sizing::change::{self, ChangePlan};
 use ebbtide_advisor::sizing::managed::{CONDITIONS, Platform, PlatformCondition};
 use ebbtide_advisor::sizing::{
-    ARRAY_OPERATION, Carried, Choice, Inputs, Limit, QueueRule, RecordedLatency, RecordedPast, Safety, Spread, Today,
+    ARRAY_OPERATION, Carried, Choice, Inputs, Limit, QueueRule, RecordedLatency, RecordedPast, Safety,
+    Spread, Today,
 };
 use ebbtide_catalog::{MonthlyCost, Usd};
 use ebbtide_volume::{GIB, MIB, Nanos};
@@ -423,7 +424,8 @@ fn now(today: &Today) -> CarriedFigures {
     let credits = today.past.as_ref().and_then(|past| past.credits);
     let model = carried(&today.now);
     CarriedFigures {
-        lowest_credits_pct: credits.map_or(model.lowest_credits_pct, |credits| Some(short(credits.lowest * 100.0))),
+        lowest_credits_pct: credits
+            .map_or(model.lowest_credits_pct, |credits| Some(short(credits.lowest * 100.0))),
         credits_end_s: match credits {
             Some(credits) if credits.first_zero_s.is_some() => credits.zero_after_s,
             _ => model.credits_end_s,

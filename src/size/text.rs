@@ -6,7 +6,8 @@ use std::path::Path;
 use ebbtide_advisor::sizing::change::{self, ChangePlan};
 use ebbtide_advisor::sizing::managed::{CONDITIONS, Platform, list_url};
 use ebbtide_advisor::sizing::{
-    ARRAY_OPERATION, Choice, KINDS, LoadOrigin, MOST_ROOM, QueueRule, RecordedLatency, Safer, Safety, Spread, Throttled, Today,
+    ARRAY_OPERATION, Choice, KINDS, LoadOrigin, MOST_ROOM, QueueRule, RecordedLatency, Safer, Safety, Spread,
+    Throttled, Today,
 };
 use ebbtide_catalog::{MonthlyCost, Usd};
 use ebbtide_text::{figure, latency, percent, seconds};
@@ -149,24 +150,28 @@ fn throttled(throttled: &Throttled, out: &mut String) {
         percent(throttled.time_pct / 100.0),
         throttled.because.join("; ")
     );
-    let _ = writeln!(
-        out,
-        "         a throttled past understates the need: it is more than the {} IOPS that were seen in it. What follows is\n         \
-         the least; raise the limit, record again, size again",
-        figure(throttled.seen_iops)
-    );
     let bound = match (throttled.served_before_iops, throttled.implied_iops) {
         (Some(before), Some(most)) => format!(
             "before the credits ended {} IOPS were served: with the work put off it may have been {} at most",
             figure(before),
             figure(most)
         ),
-        (None, Some(most)) => {
-            format!("with the work that its growing queue put off it may have been {} at most", figure(most))
-        }
-        (_, None) => "how much more, the record does not show: clients that wait for an answer send less".to_owned(),
+        (None, Some(most)) => format!(
+            "it is more than the {} IOPS that were seen in it, with the work that its growing queue put off {} at most",
+            figure(throttled.seen_iops),
+            figure(most)
+        ),
+        (_, None) => format!(
+            "it is more than the {} IOPS that were seen in it. How much more, the record\n         does not show: clients that wait for \
+             an answer send less",
+            figure(throttled.seen_iops)
+        ),
     };
-    let _ = writeln!(out, "         {bound}");
+    let _ = writeln!(
+        out,
+        "         a throttled past understates the need: {bound}.\n         What follows is the least; raise the limit, record again, \
+         size again"
+    );
 }
 
 /// A time of metrics, s since 1970.
@@ -248,13 +253,10 @@ fn today(plan: &Plan<'_>, today: &Today, out: &mut String) {
             price.map_or_else(|| "no price here".to_owned(), |price| format!("{} a month", price.month()));
         let _ = writeln!(out, "         {}  {price}", instance.name);
     }
-    let _ = writeln!(
-        out,
-        "         with the load as it is it {}{}; {}",
-        verdict(today),
-        credits(plan, today),
-        p99_words(today)
-    );
+    let _ = writeln!(out, "         with the load as it is it {}; {}", verdict(today), p99_words(today));
+    if let Some(credits) = credits(plan, today) {
+        let _ = writeln!(out, "         {credits}");
+    }
     let planned = match (today.meets_planned, choice.room) {
         (true, Some(room)) => format!("meets what is asked; it carries {}", room_words(plan, room)),
         _ => format!("does not meet what is asked{}", why_not(plan, today)),
@@ -278,8 +280,9 @@ fn verdict(today: &Today) -> String {
     }
 }
 
-/// The burst credits of today's volume: those of the record where it has them, or when the model's would end.
-fn credits(plan: &Plan<'_>, today: &Today) -> String {
+/// The burst credits of today's volume: those of the record where it has them, or when the model's would end. None where neither
+/// says anything.
+fn credits(plan: &Plan<'_>, today: &Today) -> Option<String> {
     let recorded = today.past.as_ref().and_then(|past| past.credits);
     let zero = recorded.and_then(|credits| Some((credits, credits.first_zero_s?)));
     if let Some((credits, first_s)) = zero {
@@ -287,17 +290,17 @@ fn credits(plan: &Plan<'_>, today: &Today) -> String {
             (LoadOrigin::EbsMetrics, _) | (_, None) => format!("first at {}", instant(first_s)),
             (_, Some(after_s)) => format!("first after {}", seconds(after_s)),
         };
-        return format!("; its burst credits were at zero in {} of the time, {first}", percent(credits.at_zero));
+        let share = percent(credits.at_zero);
+        return Some(format!("its burst credits were at zero in {share} of the time, {first}"));
     }
-    let ends = today.now.credits_end.map(|end| seconds(end.as_secs_f64()));
-    match (recorded, ends) {
-        (Some(credits), Some(ends)) => format!(
-            "; its burst credits were never below {}, and full ones would end after {ends}",
+    let ends = seconds(today.now.credits_end?.as_secs_f64());
+    Some(match recorded {
+        Some(credits) => format!(
+            "its burst credits were never below {}; if this load repeats, full ones end after {ends}",
             percent(credits.lowest)
         ),
-        (None, Some(ends)) => format!("; full credits end after {ends}"),
-        (_, None) => String::new(),
-    }
+        None => format!("if this load repeats, full burst credits end after {ends}"),
+    })
 }
 
 /// The p99 of today's volume, and where it comes from.
@@ -305,7 +308,7 @@ fn p99_words(today: &Today) -> String {
     let p99 = time(today.latency(0.99));
     match today.latency.as_ref().map(RecordedLatency::longest_mean) {
         Some(Some(longest)) => {
-            format!("p99 of an I/O {p99} by the record, whose intervals have means of up to {}", time(longest))
+            format!("p99 of an I/O {p99} by the record (means of up to {})", time(longest))
         }
         Some(None) => format!("p99 of an I/O {p99}"),
         None => format!("p99 of an I/O {p99} by the model"),

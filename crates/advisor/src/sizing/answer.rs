@@ -311,18 +311,21 @@ fn needs_burst(space: Space<'_>, volumes: &Resolved) -> bool {
     let has = |limit: Option<RateLimit>| limit.is_some_and(|limit| limit.has_credits());
     let own = &volumes.members[0];
     let instance = space.instance.map(|instance| instance.limits);
-    if ![own.iops, own.throughput, instance.map(|limits| limits.iops), instance.map(|limits| limits.throughput)]
-        .into_iter()
-        .any(has)
+    if ![
+        own.iops,
+        own.throughput,
+        instance.map(|limits| limits.iops),
+        instance.map(|limits| limits.throughput),
+    ]
+    .into_iter()
+    .any(has)
     {
         return false;
     }
     let limits =
         Limits { iops: own.iops.map(lasting), throughput: own.throughput.map(lasting), ..own.clone() };
-    let instance = instance.map(|limits| InstanceLimits {
-        iops: lasting(limits.iops),
-        throughput: lasting(limits.throughput),
-    });
+    let instance = instance
+        .map(|limits| InstanceLimits { iops: lasting(limits.iops), throughput: lasting(limits.throughput) });
     let setup = Setup { limits: &limits, instance: instance.as_ref(), ..space.setup(volumes) };
     let allowed = 1.0 - space.objective.carried + 1e-12;
     let met = |setup: &Setup<'_>| {

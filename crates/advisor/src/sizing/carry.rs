@@ -3,7 +3,9 @@
 //! The buckets are those of a live volume ([`BurstBucket`]), fed with the even load of each step. What a step leaves waiting,
 //! the next one has to carry too.
 
-use ebbtide_volume::{BurstBucket, Instance, InstanceLimits, Limits, Nanos, QuantileCurve, RateLimit, WaitLine};
+use ebbtide_volume::{
+    BurstBucket, Instance, InstanceLimits, Limits, Nanos, QuantileCurve, RateLimit, WaitLine,
+};
 use serde::Serialize;
 
 use super::charge::{Charge, Charges};

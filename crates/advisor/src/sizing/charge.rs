@@ -42,11 +42,7 @@ pub(super) struct Charge {
 
 impl Counting {
     fn of(setup: &Setup<'_>) -> Self {
-        Self {
-            accounting: setup.limits.accounting,
-            members: setup.members,
-            chunk_bytes: setup.chunk_bytes,
-        }
+        Self { accounting: setup.limits.accounting, members: setup.members, chunk_bytes: setup.chunk_bytes }
     }
 
     /// Requests are split at the volume's unit and at the ends of chunks. How sequential the load is, is not known: nothing is

@@ -316,7 +316,10 @@ mod tests {
         );
         assert_eq!(count(&second((0.0, 0.0), (10.0, 300.0 * KIB)), LoadOrigin::Host, SSD_UNIT), 20.0);
         // A rounded figure is no second unit, and four KiB more are.
-        assert_eq!(count(&second((10.0, 256.02 * KIB), (0.0, 0.0)), LoadOrigin::Host, SSD_UNIT).round(), 10.0);
+        assert_eq!(
+            count(&second((10.0, 256.02 * KIB), (0.0, 0.0)), LoadOrigin::Host, SSD_UNIT).round(),
+            10.0
+        );
         assert_eq!(count(&second((10.0, 260.0 * KIB), (0.0, 0.0)), LoadOrigin::Host, SSD_UNIT), 20.0);
         // EBS counted already: its minutes are cut a moment apart.
         let cut = count(&second((100.0, 265.0 * KIB), (0.0, 0.0)), LoadOrigin::EbsMetrics, SSD_UNIT);

@@ -106,7 +106,8 @@ impl AuroraIo {
         (seconds > 0.0).then(|| Self {
             reads: a_month(reads),
             least_writes: log_bytes.map_or(0.0, |bytes| bytes / AURORA_LOG * MONTH_S),
-            most_writes: log_bytes.map_or(a_month(written / AURORA_LOG), |bytes| bytes / AURORA_LOG * MONTH_S),
+            most_writes: log_bytes
+                .map_or(a_month(written / AURORA_LOG), |bytes| bytes / AURORA_LOG * MONTH_S),
         })
     }
 

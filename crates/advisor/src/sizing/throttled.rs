@@ -2,7 +2,7 @@
 
 use ebbtide_catalog::{InstanceType, Resolved};
 use ebbtide_observe::{LoadInterval, VolumeLoad};
-use ebbtide_volume::{Accounting, RateLimit};
+use ebbtide_volume::{Accounting, Limits, RateLimit};
 use serde::Serialize;
 
 use super::demand::{Demand, operations_of};
@@ -43,6 +43,14 @@ struct Implied {
     times: f64,
 }
 
+/// The highest load before credits ended.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Before {
+    place: usize,
+    /// Whether the credits lasted for the whole interval: one in which they ended has less than the load in its mean.
+    is_whole: bool,
+}
+
 /// From this share of a limit on it is reached.
 const AT_LIMIT: f64 = 0.95;
 /// Up to this share of a rate it is the rate that is reached, and not a higher limit.
@@ -55,6 +63,8 @@ const FULL_CREDITS: f64 = 0.99;
 const LONGEST_BEFORE: f64 = 86_400.0;
 /// A volume that takes so many times its latency waits for something.
 pub(super) const SLOW: f64 = 2.0;
+/// A queue that changes by less than this share of what is served does not change.
+const STANDS_STILL: f64 = 0.01;
 /// A bound that is not more than this times what was seen is no news.
 const MORE: f64 = 1.01;
 
@@ -91,20 +101,33 @@ pub(super) fn throttled(
         chosen.map(|(interval, _)| interval.seconds).sum::<f64>() / time * 100.0
     };
     let places: Vec<usize> = (0..reasons.len()).filter(|place| !reasons[*place].words.is_empty()).collect();
-    let past = Past { load, origin, accounting: today.map(|volume| volume.members[0].accounting), reasons: &reasons };
+    let past = Past {
+        load,
+        origin,
+        accounting: today.map(|volume| volume.members[0].accounting),
+        median_s: today.map(median_s),
+        reasons: &reasons,
+    };
     let seen_iops = places.iter().map(|place| past.iops(*place)).reduce(f64::max)?;
-    let before: Vec<Option<usize>> = places.iter().map(|place| past.before(*place)).collect();
-    let implied: Vec<Implied> =
-        places.iter().zip(&before).map(|(place, before)| past.implied(*place, *before)).collect();
+    let own: Vec<Option<Before>> = places.iter().map(|place| past.before(*place)).collect();
+    let before = own.iter().flatten().max_by(|a, b| past.iops(a.place).total_cmp(&past.iops(b.place)));
+    // A record that begins without credits has what other bursts of it had.
+    let implied = places.iter().zip(&own).map(|(place, own)| {
+        let before = own.as_ref().or(before.filter(|_| reasons[*place].dry));
+        past.implied(*place, before.map(|before| before.place))
+    });
+    let implied: Vec<Implied> = implied.collect();
     let most = implied.iter().map(|one| past.iops(one.like) * one.times).fold(0.0, f64::max);
     let more = implied.iter().any(|one| past.iops(one.like) * one.times > MORE * past.iops(one.place));
+    let known = own.iter().flatten().any(|before| before.is_whole)
+        || places.iter().all(|place| past.shows_what_came(*place));
     Some(Throttled {
         time_pct: share(&|reasons| !reasons.words.is_empty()),
         because: because.into_iter().map(|(reason, _)| reason).collect(),
         seen_iops,
         credits_ended_pct: share(&|reasons| reasons.dry),
-        served_before_iops: before.iter().flatten().map(|place| past.iops(*place)).reduce(f64::max),
-        implied_iops: more.then_some(most),
+        served_before_iops: before.map(|before| past.iops(before.place)),
+        implied_iops: (more && known).then_some(most),
         implied,
         origin,
     })
@@ -116,6 +139,8 @@ struct Past<'a> {
     origin: LoadOrigin,
     /// How today's volume counts; None where it is not known.
     accounting: Option<Accounting>,
+    /// The time of an I/O of today's volume that waits for nothing, s.
+    median_s: Option<f64>,
     reasons: &'a [Reasons],
 }
 
@@ -129,9 +154,9 @@ impl Past<'_> {
         operations_of(&self.load.intervals[place], self.origin, self.unit())
     }
 
-    /// The interval of the highest load before the credits ended that had ended at `place`: since they were last full, or had
-    /// ended before, within a day. None where credits had not ended, or nothing of it was recorded.
-    fn before(&self, place: usize) -> Option<usize> {
+    /// The highest load before the credits ended that had ended at `place`: since they were last full, or had ended before, within
+    /// a day. None where credits had not ended, or nothing of it was recorded.
+    fn before(&self, place: usize) -> Option<Before> {
         if !self.reasons[place].dry {
             return None;
         }
@@ -148,7 +173,8 @@ impl Past<'_> {
         }
         // The first interval without credits has the end of the burst in it.
         burst.push(end + 1);
-        burst.into_iter().max_by(|a, b| self.iops(*a).total_cmp(&self.iops(*b)))
+        let place = burst.into_iter().max_by(|a, b| self.iops(*a).total_cmp(&self.iops(*b)))?;
+        Some(Before { place, is_whole: place != end + 1 })
     }
 
     /// What a throttled interval may have been. Work is put off and not lost: what came is what was served, and what the queue
@@ -180,6 +206,22 @@ impl Past<'_> {
         let beyond = grown(place.checked_sub(2), before).max(grown(Some(place + 1), Some(place + 2)));
         into.max(out).max(into + out - beyond) / self.load.intervals[place].seconds
     }
+
+    /// Whether the queue of an interval shows what came: it grows, it shrinks, or nothing waits. One that stands still at a limit is
+    /// of clients that wait, or as long as the system has it.
+    fn shows_what_came(&self, place: usize) -> bool {
+        let interval = &self.load.intervals[place];
+        let waits = match (interval.queue, self.median_s) {
+            (Some(queue), Some(median_s)) => queue >= SLOW * median_s * interval.ios(),
+            (None, _) | (_, None) => true,
+        };
+        let moves = |other: Option<usize>| {
+            let other = self.load.intervals.get(other?)?;
+            let apart = (other.queue? - interval.queue?).abs() / interval.seconds;
+            Some(apart > STANDS_STILL * interval.ios())
+        };
+        !waits || [place.checked_sub(1), Some(place + 1)].into_iter().filter_map(moves).any(|moves| moves)
+    }
 }
 
 /// By what it is known that an interval waited for a limit.
@@ -199,19 +241,42 @@ fn reasons(
         ];
         found.words.extend(checks.into_iter().filter(|(is, _)| *is).map(|(_, words)| words.to_owned()));
     }
-    if interval.credits.is_some_and(|credits| credits <= NO_CREDITS) && interval.ios() > 0.0 {
+    // At a limit, and waiting: a volume that happens to need exactly its limit answers at once.
+    let waits = interval.latency_s().zip(today).map(|(latency, volume)| latency >= SLOW * median_s(volume));
+    let dry = interval.credits.is_some_and(|credits| credits <= NO_CREDITS) && interval.ios() > 0.0;
+    // A load below the baseline needs no credits.
+    let held_back = match (waits, today.map(|volume| at_baseline(interval, origin, volume))) {
+        (None, None) => true,
+        (waits, at_baseline) => waits == Some(true) || at_baseline == Some(true),
+    };
+    if dry && held_back {
         found.dry = true;
         found.words.push("burst credits were used up".to_owned());
     }
-    // At a limit, and waiting: a volume that happens to need exactly its limit answers at once.
-    let waits = match (interval.latency_s(), today) {
-        (Some(latency), Some(volume)) => latency >= SLOW * median_s(volume),
-        (None, _) | (_, None) => true,
-    };
+    let waits = waits.unwrap_or(true);
     if waits {
         at_limits(interval, origin, today, instance, &mut found);
     }
     found
+}
+
+/// Whether an interval ran at what a volume with burst credits has for ever, or above it.
+fn at_baseline(interval: &LoadInterval, origin: LoadOrigin, volume: &Resolved) -> bool {
+    let limits = &volume.members[0];
+    let (operations, bytes) = used(interval, origin, limits);
+    let reached = |used: f64, rate: Option<RateLimit>| {
+        let rate = rate.filter(RateLimit::has_credits);
+        rate.is_some_and(|rate| used >= AT_LIMIT * rate.rate as f64 * f64::from(volume.spec.members()))
+    };
+    reached(operations, limits.iops) || reached(bytes, limits.throughput)
+}
+
+/// Operations and bytes a second that a volume with these limits counts in an interval.
+fn used(interval: &LoadInterval, origin: LoadOrigin, limits: &Limits) -> (f64, f64) {
+    let unit = u64::from(limits.accounting.unit_bytes);
+    let operations = operations_of(interval, origin, unit);
+    let bytes = if limits.accounting.whole_units { operations * unit as f64 } else { interval.bytes() };
+    (operations, bytes)
 }
 
 /// The limits that an interval ran at.
@@ -225,21 +290,22 @@ fn at_limits(
     let mut counted = None;
     if let Some(volume) = today {
         let (limits, members) = (&volume.members[0], f64::from(volume.spec.members()));
-        let unit = u64::from(limits.accounting.unit_bytes);
-        let operations = operations_of(interval, origin, unit);
-        let bytes = if limits.accounting.whole_units { operations * unit as f64 } else { interval.bytes() };
+        let (operations, bytes) = used(interval, origin, limits);
         counted = Some((operations, bytes));
         let kind = &volume.spec.volume.kind;
-        let dry = found.dry;
+        // Where the credits were not recorded, a volume that has its baseline and waits has none.
+        let unknown = interval.credits.is_none() && interval.latency_s().is_some();
         let mut reached = |used: f64, rate: Option<RateLimit>, name: &str| {
             let Some(rate) = rate else { return };
-            let at = |most: u64| used / (most as f64 * members);
-            let ended = rate.has_credits() && interval.latency_s().is_some() && at(rate.rate) <= ABOVE_RATE;
-            if at(rate.ceiling) >= AT_LIMIT {
+            let share = |most: u64| used / (most as f64 * members);
+            let at_baseline = (AT_LIMIT..=ABOVE_RATE).contains(&share(rate.rate));
+            if share(rate.ceiling) >= AT_LIMIT {
                 found.words.push(format!("it ran at the {name} of {kind}"));
-            } else if at(rate.rate) >= AT_LIMIT && (dry || ended) {
+            } else if rate.has_credits() && unknown && at_baseline {
                 found.dry = true;
-                found.words.push(format!("it ran at the baseline {name} of {kind}, as without burst credits"));
+                found
+                    .words
+                    .push(format!("it ran at the baseline {name} of {kind}, as without burst credits"));
             }
         };
         reached(operations, limits.iops, "IOPS");
@@ -247,9 +313,8 @@ fn at_limits(
     }
     if let Some(instance) = instance {
         let (iops, throughput) = (instance.limits.iops, instance.limits.throughput);
-        let (operations, bytes) = counted.unwrap_or_else(|| {
-            (operations_of(interval, origin, super::demand::SSD_UNIT), interval.bytes())
-        });
+        let (operations, bytes) = counted
+            .unwrap_or_else(|| (operations_of(interval, origin, super::demand::SSD_UNIT), interval.bytes()));
         if operations >= AT_LIMIT * iops.ceiling as f64 || bytes >= AT_LIMIT * throughput.ceiling as f64 {
             found.words.push(format!("it ran at the EBS limits of {}", instance.name));
         }

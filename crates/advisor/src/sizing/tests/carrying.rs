@@ -126,7 +126,7 @@ fn each_direction_waits_by_its_own_size_on_volumes_disks_and_arrays() {
     assert_eq!((disk(15.0), disk(25.0)), (None, Some(Limit::VolumeCredits)));
     // Of an array a request of 256 KiB that begins at any page has the end of a chunk of 512 KiB in it nearly every other time.
     let array = |iops: u64| {
-        let spec = format!("raid0(2x gp3:size=100GiB,iops={iops},throughput=2000)");
+        let spec = format!("raid0(2x gp3:size=100GiB,iops={iops},throughput=1800)");
         limited(&spec, (3_000.0, 4.0 * kib), (8_000.0, 256.0 * kib))
     };
     // 3,000 and 8,000 x (1 + 240 / 512), half of it on each.
