@@ -1,7 +1,7 @@
 //! `ebbtide size`: the cheapest storage that carries a load.
 //!
 //! [`source`] reads what was recorded, [`plan`] the rest of the arguments, and [`counted`] says what its figures count. [`modelled`] makes the load of a server's profile,
-//! and [`verify`] checks choices with its model. [`text`], [`json`] and [`page`] show the answer of [`ebbtide_advisor::sizing`].
+//! and [`verify`] checks choices with its model. [`text`] (with [`today`] and [`words`]), [`json`] and [`page`] show the answer of [`ebbtide_advisor::sizing`].
 
 mod args;
 mod counted;
@@ -11,7 +11,9 @@ mod page;
 mod plan;
 mod source;
 mod text;
+mod today;
 mod verify;
+mod words;
 
 use anyhow::Context as _;
 use ebbtide_advisor::sizing::managed::{AuroraIo, Platform, platforms};

@@ -5,16 +5,15 @@ use std::path::Path;
 
 use ebbtide_advisor::sizing::change::{self, ChangePlan};
 use ebbtide_advisor::sizing::managed::{CONDITIONS, Platform, list_url};
-use ebbtide_advisor::sizing::{
-    ARRAY_OPERATION, Choice, KINDS, LoadOrigin, MOST_ROOM, QueueRule, RecordedLatency, Safer, Safety, Spread,
-    Throttled, Today,
-};
+use ebbtide_advisor::sizing::{ARRAY_OPERATION, Choice, KINDS, QueueRule, Safer, Safety, Spread, Throttled};
 use ebbtide_catalog::{MonthlyCost, Usd};
 use ebbtide_text::{figure, latency, percent, seconds};
-use ebbtide_volume::{MIB, Nanos, format_size};
+use ebbtide_volume::{MIB, format_size};
 
 use super::Answer;
 use super::plan::Plan;
+use super::today;
+use super::words::{cost_words, instant, room_words, time};
 use crate::text::TextTable;
 
 /// The whole answer.
@@ -24,7 +23,7 @@ pub(super) fn answer(plan: &Plan<'_>, answer: &Answer<'_>, html: Option<&Path>) 
     checks(plan, &mut out);
     asked(plan, &mut out);
     if let Some(today) = &answer.sizing.today {
-        self::today(plan, today, &mut out);
+        today::today(plan, today, &mut out);
     }
     found(plan, answer, &mut out);
     if !answer.sizing.choices.is_empty() {
@@ -174,13 +173,6 @@ fn throttled(throttled: &Throttled, out: &mut String) {
     );
 }
 
-/// A time of metrics, s since 1970.
-fn instant(at_s: f64) -> String {
-    #[expect(clippy::cast_possible_truncation, reason = "float casts saturate")]
-    let time = jiff::Timestamp::from_second(at_s as i64);
-    time.map_or_else(|_| format!("{at_s} s"), |time| time.to_string())
-}
-
 fn asked(plan: &Plan<'_>, out: &mut String) {
     let objective = &plan.objective;
     let mut factors = Vec::new();
@@ -237,102 +229,6 @@ fn prices_words(plan: &Plan<'_>) -> String {
     }
     words.extend(plan.lists.iter().cloned());
     words.join("; ")
-}
-
-fn today(plan: &Plan<'_>, today: &Today, out: &mut String) {
-    let choice = &today.choice;
-    let _ = writeln!(
-        out,
-        "\ntoday    {}  {}",
-        change::short(&choice.volumes.spec),
-        cost_words(choice.storage.as_ref())
-    );
-    if let Some(instance) = plan.instance.as_ref() {
-        let price = plan.prices().instance(&instance.name);
-        let price =
-            price.map_or_else(|| "no price here".to_owned(), |price| format!("{} a month", price.month()));
-        let _ = writeln!(out, "         {}  {price}", instance.name);
-    }
-    let _ = writeln!(out, "         with the load as it is it {}; {}", verdict(today), p99_words(today));
-    if let Some(credits) = credits(plan, today) {
-        let _ = writeln!(out, "         {credits}");
-    }
-    let planned = match (today.meets_planned, choice.room) {
-        (true, Some(room)) => format!("meets what is asked; it carries {}", room_words(plan, room)),
-        _ => format!("does not meet what is asked{}", why_not(plan, today)),
-    };
-    let _ = writeln!(out, "         it {planned}");
-}
-
-/// How today's volume carried the load: what was recorded, or else what the model says.
-fn verdict(today: &Today) -> String {
-    let now = &today.now;
-    let throttled = today.past.as_ref().map_or(0.0, |past| past.throttled);
-    let limited = now.limited_by().map_or_else(String::new, |limit| format!(" for {}", limit.words()));
-    if throttled > 0.0 {
-        format!("was throttled in {} of the time", percent(throttled))
-    } else if now.overloaded {
-        "is overloaded if it repeats: it carries the load only until its credits end".to_owned()
-    } else if now.waiting > 0.0 {
-        format!("waits{limited} in {} of the time, for up to {}", percent(now.waiting), time(now.longest))
-    } else {
-        "waits for no limit".to_owned()
-    }
-}
-
-/// The burst credits of today's volume: those of the record where it has them, or when the model's would end. None where neither
-/// says anything.
-fn credits(plan: &Plan<'_>, today: &Today) -> Option<String> {
-    let recorded = today.past.as_ref().and_then(|past| past.credits);
-    let zero = recorded.and_then(|credits| Some((credits, credits.first_zero_s?)));
-    if let Some((credits, first_s)) = zero {
-        let first = match (plan.source.origin, credits.zero_after_s) {
-            (LoadOrigin::EbsMetrics, _) | (_, None) => format!("first at {}", instant(first_s)),
-            (_, Some(after_s)) => format!("first after {}", seconds(after_s)),
-        };
-        let share = percent(credits.at_zero);
-        return Some(format!("its burst credits were at zero in {share} of the time, {first}"));
-    }
-    let ends = seconds(today.now.credits_end?.as_secs_f64());
-    Some(match recorded {
-        Some(credits) => format!(
-            "its burst credits were never below {}; if this load repeats, full ones end after {ends}",
-            percent(credits.lowest)
-        ),
-        None => format!("if this load repeats, full burst credits end after {ends}"),
-    })
-}
-
-/// The p99 of today's volume, and where it comes from.
-fn p99_words(today: &Today) -> String {
-    let p99 = time(today.latency(0.99));
-    match today.latency.as_ref().map(RecordedLatency::longest_mean) {
-        Some(Some(longest)) => {
-            format!("p99 of an I/O {p99} by the record (means of up to {})", time(longest))
-        }
-        Some(None) => format!("p99 of an I/O {p99}"),
-        None => format!("p99 of an I/O {p99} by the model"),
-    }
-}
-
-/// Why today's volume does not meet what is asked, where that is known.
-fn why_not(plan: &Plan<'_>, today: &Today) -> String {
-    let too_long = today.past.as_ref().is_some_and(|past| past.throttled > 1.0 - plan.objective.carried);
-    match today.choice.limited_by {
-        Some(limit) => format!(", for its {}", limit.words()),
-        None if too_long => ": it was throttled".to_owned(),
-        None => String::new(),
-    }
-}
-
-/// A multiple of the planned load as one of the recorded load.
-fn room_words(plan: &Plan<'_>, room: f64) -> String {
-    let more = if room >= MOST_ROOM { " and more" } else { "" };
-    format!("{}x the load as it is{more}", figure(room * plan.factor()))
-}
-
-fn cost_words(cost: Option<&MonthlyCost>) -> String {
-    cost.map_or_else(|| "no price here".to_owned(), |cost| format!("{} a month: {}", cost.usd, cost.parts()))
 }
 
 fn found(plan: &Plan<'_>, answer: &Answer<'_>, out: &mut String) {
@@ -681,9 +577,4 @@ fn share(share: f64) -> String {
 /// An amount, from the least to the most.
 pub(super) fn range([least, most]: [Usd; 2]) -> String {
     if least == most { least.to_string() } else { format!("{least} to {most}") }
-}
-
-/// A time of an I/O or of a transaction.
-pub(super) fn time(time: Nanos) -> String {
-    latency(time.0 as f64 / 1e3)
 }

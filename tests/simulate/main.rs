@@ -15,5 +15,6 @@ mod refusals;
 #[path = "../support/schema.rs"]
 mod schema;
 mod size;
+mod size_counts;
 mod support;
 mod trace;

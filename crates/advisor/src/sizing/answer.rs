@@ -3,10 +3,11 @@
 use ebbtide_catalog::{Catalog, InstancePrice, InstanceType, MonthlyCost, Prices, Resolved, Usd};
 use ebbtide_volume::{InstanceLimits, Limits, Nanos, RateLimit};
 
-use super::carry::{Carried, Limit, Setup};
+use super::carry::{Carried, Limit};
 use super::demand::Demand;
 use super::recorded::{RecordedLatency, RecordedPast};
 use super::search::{Candidate, Objective, PricedInstance, Space};
+use super::setup::Setup;
 
 /// What is asked for.
 #[derive(Debug, Clone, Copy)]

@@ -3,32 +3,15 @@
 //! The buckets are those of a live volume ([`BurstBucket`]), fed with the even load of each step. What a step leaves waiting,
 //! the next one has to carry too.
 
-use ebbtide_volume::{
-    BurstBucket, Instance, InstanceLimits, Limits, Nanos, QuantileCurve, RateLimit, WaitLine,
-};
+use ebbtide_volume::{BurstBucket, Instance, Limits, Nanos, QuantileCurve, RateLimit, WaitLine};
 use serde::Serialize;
 
 use super::charge::{Charge, Charges};
 use super::demand::{Demand, Side, whole};
+use super::setup::Setup;
 
 /// A wait for a limit that counts: about as long as an operation takes without one.
 pub const WAIT_THAT_COUNTS: Nanos = Nanos::from_ms(1);
-
-/// What is asked to carry a load.
-#[derive(Debug, Clone, Copy)]
-pub struct Setup<'a> {
-    /// The limits of one volume.
-    pub limits: &'a Limits,
-    /// How many of them are striped.
-    pub members: u16,
-    /// Bytes of a stripe on one of them.
-    pub chunk_bytes: u64,
-    /// The limits of the instance; None where nothing but the volumes limits.
-    pub instance: Option<&'a InstanceLimits>,
-    /// Whether the volumes give at once what they saved while they were idle: a gp3 about a second of its rate. That was
-    /// measured, and AWS does not promise it.
-    pub counts_allowance: bool,
-}
 
 /// A limit that load waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]

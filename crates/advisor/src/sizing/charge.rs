@@ -4,8 +4,8 @@
 
 use ebbtide_volume::Accounting;
 
-use super::carry::Setup;
 use super::demand::{Demand, Rounding, Side, Step, whole};
+use super::setup::Setup;
 
 /// Bytes that a request begins at a multiple of: a page of InnoDB.
 const PAGE: f64 = 16_384.0;

@@ -2,7 +2,7 @@
 
 use ebbtide_observe::{LoadInterval, VolumeLoad};
 
-use super::inputs::LoadOrigin;
+use super::origin::LoadOrigin;
 
 /// A load over time: steps that follow each other.
 #[derive(Debug, Clone, PartialEq)]

@@ -12,10 +12,11 @@ use ebbtide_catalog::{
 };
 use ebbtide_volume::{Accounting, GIB, Limits, Nanos};
 
-use super::carry::{Carried, Setup};
+use super::carry::Carried;
 use super::charge::Charges;
 use super::demand::Demand;
 use super::inconsistent::LARGEST_UNIT;
+use super::setup::Setup;
 
 /// IOPS are provisioned in steps of this.
 pub const IOPS_STEP: u64 = 100;

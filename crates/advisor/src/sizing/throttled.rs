@@ -6,7 +6,7 @@ use ebbtide_volume::{Accounting, Limits, RateLimit};
 use serde::Serialize;
 
 use super::demand::{Demand, operations_of};
-use super::inputs::LoadOrigin;
+use super::origin::LoadOrigin;
 
 /// How much of the past was throttled.
 #[derive(Debug, Clone, PartialEq, Serialize)]
