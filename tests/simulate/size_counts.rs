@@ -58,7 +58,7 @@ fn reads_and_writes_are_counted_each_by_their_own_size() {
     // A disk counts a MiB as one.
     let with =
         |more: &[&str], code: i32| json(&[&[word(&small_beside_large), "--raid0", "1"], more].concat(), code);
-    let disk = with(&["--volume", "st1:size=4000GiB"], 1);
+    let disk = with(&["--volume", "st1:size=4000GiB"], 0);
     assert_eq!(disk["load"]["iops"]["mean"].as_f64(), Some(4_000.0), "{}", disk["load"]);
     // Growth and more transactions are more requests of the same sizes: 5,200 x 1.5 x 1.5.
     let more =

@@ -171,10 +171,11 @@ impl Past<'_> {
         if let Some(last) = burst.iter().position(|place| full(*place)) {
             burst.truncate(last + 1);
         }
-        // The first interval without credits has the end of the burst in it.
-        burst.push(end + 1);
+        // The first interval without credits has the end of the burst in it. Of equal ones a whole one is taken.
+        burst.insert(0, end + 1);
         let place = burst.into_iter().max_by(|a, b| self.iops(*a).total_cmp(&self.iops(*b)))?;
-        Some(Before { place, is_whole: place != end + 1 })
+        let left = intervals[place].credits.is_some_and(|credits| credits > 0.0);
+        Some(Before { place, is_whole: place != end + 1 || left })
     }
 
     /// What a throttled interval may have been. Work is put off and not lost: what came is what was served, and what the queue

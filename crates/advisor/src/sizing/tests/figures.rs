@@ -164,6 +164,13 @@ fn a_past_without_credits_is_bounded_by_what_was_served_before_they_ended() {
     assert!((found.credits_ended_pct - 60.0 / 190.0 * 100.0).abs() < 0.1, "{found:?}");
     let implied = found.implied(&load, 1.2).unwrap().requests().unwrap();
     assert!((implied.p50 - 2_640.0).abs() < 1e-6, "{implied:?}");
+    // The first interval that has no credits may have had them nearly to its end.
+    let mut nearly = load.clone();
+    for one in &mut nearly.intervals[65..70] {
+        one.credits = Some(0.006);
+    }
+    let found = examined(&nearly).throttled.unwrap();
+    assert_eq!((found.served_before_iops, found.implied_iops), (Some(2_200.0), Some(2_200.0)));
     // Without the column of the credits, the baseline and the latency show it.
     let mut unnamed = load.clone();
     unnamed.intervals.iter_mut().for_each(|one| one.credits = None);
