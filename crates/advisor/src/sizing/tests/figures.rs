@@ -170,7 +170,8 @@ fn a_past_without_credits_is_bounded_by_what_was_served_before_they_ended() {
         one.credits = Some(0.006);
     }
     let found = examined(&nearly).throttled.unwrap();
-    assert_eq!((found.served_before_iops, found.implied_iops), (Some(2_200.0), Some(2_200.0)));
+    assert_eq!(found.served_before_iops, Some(2_200.0));
+    assert!((found.implied_iops.unwrap() - 2_200.0).abs() < 1.0, "{found:?}");
     // Without the column of the credits, the baseline and the latency show it.
     let mut unnamed = load.clone();
     unnamed.intervals.iter_mut().for_each(|one| one.credits = None);
