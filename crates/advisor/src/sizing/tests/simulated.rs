@@ -270,7 +270,7 @@ proptest! {
         let spent = (burst * CLIENTS - 300) as f64 * lasts * step_s as f64;
         let earned = (300 - quiet.0 * CLIENTS) as f64 * quiet.1 as f64 * 60.0;
         let credits = (spent - earned).max(60_000.0) / 5_400_000.0;
-        let minutes = (lasts * step_s as f64 / 60.0).ceil() as u64 + goes_on + 5;
+        let minutes = crate::sizing::demand::whole((lasts * step_s as f64 / 60.0).ceil()) + goes_on + 5;
         bounded(&[quiet, (burst, minutes), (after.0.min(burst), after.1)], credits, step_s)?;
     }
 
