@@ -2,7 +2,10 @@
 
 use ebbtide_advisor::sizing::change::{self, ChangePlan};
 use ebbtide_advisor::sizing::managed::{CONDITIONS, Platform, PlatformCondition};
-use ebbtide_advisor::sizing::{ARRAY_OPERATION, Carried, Choice, Inputs, Limit, QueueRule, Safety, Spread};
+use ebbtide_advisor::sizing::{
+    ARRAY_OPERATION, Carried, Choice, Inputs, Limit, QueueRule, RecordedLatency, RecordedPast, Safety,
+    Spread, Today,
+};
 use ebbtide_catalog::{MonthlyCost, Usd};
 use ebbtide_volume::{GIB, MIB, Nanos};
 use serde::Serialize;
@@ -41,6 +44,9 @@ pub(super) struct Sized<'a> {
     instances_skipped: Option<String>,
     /// What other degrees of safety cost.
     safer: Vec<SaferFigures<'a>>,
+    /// What would do in place of the answer if the second was counted on in which an idle gp3 gives twice its rate, which AWS does
+    /// not promise; null where that saves nothing.
+    counting_allowance: Option<AllowanceFigures>,
     /// The rules of the queue length; null where the queue is not known.
     queue_rule: Option<QueueRule>,
     /// How to make the answer so; null without one.
@@ -62,14 +68,26 @@ struct LoadFigures<'a> {
     seconds: f64,
     /// Number of intervals.
     intervals: usize,
-    /// Operations a second.
+    /// Operations a second as today's volume counts them, or an SSD volume of EBS where none was named: reads and writes each by
+    /// their own mean size.
     iops: Option<Spread>,
+    /// The largest request that counts as one of these operations, bytes.
+    unit_bytes: u64,
+    /// Requests a second, as they were submitted; of CloudWatch's metrics and of traces, as EBS counts them.
+    requests: Option<Spread>,
     /// MiB (2^20 bytes) a second.
     mib_s: Option<Spread>,
-    /// Percent of the operations that read; null without one.
+    /// Percent of the requests that read; null without one.
     read_pct: Option<f64>,
-    /// Bytes of an operation; null without one.
+    /// Bytes of a request; null without one.
     io_bytes: Option<f64>,
+    /// Bytes of a read; null without one.
+    read_bytes: Option<f64>,
+    /// Bytes of a write; null without one.
+    write_bytes: Option<f64>,
+    /// Percent that sizes which differ inside one direction may add to `iops`, at most; null where each request was counted by its
+    /// own size.
+    most_mixed_pct: Option<f64>,
 }
 
 /// What is asked for.
@@ -96,14 +114,34 @@ struct AskedFigures {
 /// What there is today.
 #[derive(Serialize)]
 struct TodayFigures {
-    /// How it carries the load as it is.
+    /// How it carries the load as it is: by the model, with latencies and credits of the record where it has them.
     now: CarriedFigures,
-    /// Whether that meets what is asked, the size apart.
+    /// What the record says of it; null of a profile.
+    recorded: Option<RecordedFigures>,
+    /// Whether that meets what is asked, the size apart. Where the record was throttled for longer than is asked, it does not.
     meets_now: bool,
     /// Whether it meets what is asked with the planned load.
     meets: bool,
     /// It with the planned load.
     choice: ChoiceFigures,
+}
+
+/// What the record says of today's volume.
+#[derive(Serialize)]
+struct RecordedFigures {
+    /// Percent of the time that was throttled, as far as can be known.
+    throttled_pct: f64,
+    /// Whether the latencies of `now` are those of the record: the means of its intervals where they show a wait, and the
+    /// service times of the model elsewhere.
+    has_latency: bool,
+    /// The highest mean of an interval that shows a wait, us; null where none does.
+    longest_mean_us: Option<f64>,
+    /// The lowest burst credits, percent; null where they were not recorded.
+    lowest_credits_pct: Option<f64>,
+    /// Percent of the time without burst credits; null where they were not recorded.
+    credits_at_zero_pct: Option<f64>,
+    /// When they were at zero for the first time, s since the start of the load; null where they lasted, or were not recorded.
+    credits_zero_after_s: Option<f64>,
 }
 
 /// Volumes, with what they cost and how they carry the planned load.
@@ -117,12 +155,14 @@ struct ChoiceFigures {
     instance_usd: Option<Usd>,
     /// Both together a month, US dollars; null without a price of the volumes.
     usd: Option<Usd>,
-    /// How they carry the planned load.
+    /// How they carry the planned load, by the model.
     carried: CarriedFigures,
     /// The largest multiple of the planned load that they carry, from 1 to 4; null where they do not carry it.
     room: Option<f64>,
     /// What stops more; null where nothing does up to four times the planned load.
     limited_by: Option<Limit>,
+    /// Whether they carry the planned load only while burst credits of the volumes or the instance last.
+    needs_burst: bool,
     /// What the model of a profile's server says of them; null without a profile.
     model: Option<ModelFigures>,
 }
@@ -217,6 +257,17 @@ struct SaferFigures<'a> {
     usd: Option<Usd>,
     /// The instance type that they are attached to; null where none is looked at.
     instance: Option<&'a str>,
+    /// Whether they are enough only while burst credits last.
+    needs_burst: bool,
+}
+
+/// The cheapest that counts on what an idle volume gives beyond its rate.
+#[derive(Serialize)]
+struct AllowanceFigures {
+    /// The volumes, as a spec.
+    volumes: String,
+    /// What they cost a month, US dollars.
+    usd: Usd,
 }
 
 /// The answer as an object.
@@ -229,7 +280,8 @@ pub(super) fn sized<'a>(plan: &'a Plan<'_>, answer: &'a Answer<'_>) -> Sized<'a>
         asked: asked(plan),
         region: &plan.region,
         today: sizing.today.as_ref().map(|today| TodayFigures {
-            now: carried(&today.now),
+            now: now(today),
+            recorded: today.past.as_ref().map(|past| recorded(past, today)),
             meets_now: today.meets_now,
             meets: today.meets_planned,
             choice: choice(&today.choice, None),
@@ -270,9 +322,14 @@ pub(super) fn sized<'a>(plan: &'a Plan<'_>, answer: &'a Answer<'_>) -> Sized<'a>
                     volumes: candidate.map(|of| change::short(&of.resolved.spec).to_string()),
                     usd: candidate.map(|of| of.usd),
                     instance: one.instance.map(|one| one.name.as_str()),
+                    needs_burst: one.needs_burst,
                 }
             })
             .collect(),
+        counting_allowance: sizing.counting_allowance.as_ref().map(|candidate| AllowanceFigures {
+            volumes: change::short(&candidate.resolved.spec).to_string(),
+            usd: candidate.usd,
+        }),
         queue_rule: answer.queue_rule,
         change: text::change_plan(plan, answer),
         platforms: &answer.platforms,
@@ -297,10 +354,15 @@ fn load<'a>(plan: &'a Plan<'_>) -> LoadFigures<'a> {
         notes: &plan.source.notes,
         seconds: short(plan.now.seconds()),
         intervals: plan.source.load.intervals.len(),
-        iops: plan.now.iops(),
+        iops: plan.now.operations(plan.unit()),
+        unit_bytes: plan.unit(),
+        requests: plan.now.requests(),
         mib_s: plan.now.throughput().map(mib),
         read_pct: plan.now.read_share().map(|share| short(share * 100.0)),
         io_bytes: plan.now.io_bytes().map(short),
+        read_bytes: plan.now.read_bytes().map(short),
+        write_bytes: plan.now.write_bytes().map(short),
+        most_mixed_pct: plan.most_mixed().map(|times| short((times - 1.0) * 100.0)),
     }
 }
 
@@ -327,6 +389,7 @@ fn choice(of: &Choice, check: Option<&Verified>) -> ChoiceFigures {
         carried: carried(&of.carried),
         room: of.room.map(short),
         limited_by: of.limited_by,
+        needs_burst: of.needs_burst,
         model: check.map(|check| ModelFigures {
             tps: short(check.tps),
             tps_low: short(check.tps_low),
@@ -353,6 +416,37 @@ fn carried(of: &Carried) -> CarriedFigures {
         p95_us: us(of.latency(0.95)),
         p99_us: us(of.latency(0.99)),
         p999_us: us(of.latency(0.999)),
+    }
+}
+
+/// Today's volume with the load as it is: what is in the record wins over the model.
+fn now(today: &Today) -> CarriedFigures {
+    let credits = today.past.as_ref().and_then(|past| past.credits);
+    let model = carried(&today.now);
+    CarriedFigures {
+        lowest_credits_pct: credits
+            .map_or(model.lowest_credits_pct, |credits| Some(short(credits.lowest * 100.0))),
+        credits_end_s: match credits {
+            Some(credits) if credits.first_zero_s.is_some() => credits.zero_after_s,
+            _ => model.credits_end_s,
+        },
+        p50_us: us(today.latency(0.5)),
+        p95_us: us(today.latency(0.95)),
+        p99_us: us(today.latency(0.99)),
+        p999_us: us(today.latency(0.999)),
+        ..model
+    }
+}
+
+fn recorded(past: &RecordedPast, today: &Today) -> RecordedFigures {
+    let latency = today.latency.as_ref();
+    RecordedFigures {
+        throttled_pct: short(past.throttled * 100.0),
+        has_latency: latency.is_some(),
+        longest_mean_us: latency.and_then(RecordedLatency::longest_mean).map(us),
+        lowest_credits_pct: past.credits.map(|credits| short(credits.lowest * 100.0)),
+        credits_at_zero_pct: past.credits.map(|credits| short(credits.at_zero * 100.0)),
+        credits_zero_after_s: past.credits.and_then(|credits| credits.zero_after_s),
     }
 }
 

@@ -1,17 +1,21 @@
 //! `ebbtide size`: the cheapest storage that carries a load.
 //!
-//! [`volumes`] puts the answers of several volumes together. [`source`] reads what was recorded, [`plan`] the rest of the arguments. [`modelled`] makes the load of a server's profile,
-//! and [`verify`] checks choices with its model. [`text`], [`json`] and [`page`] show the answer of [`ebbtide_advisor::sizing`].
+//! [`volumes`] puts the answers of several volumes together. [`source`] reads what was recorded, [`plan`] the rest of the arguments, and
+//! [`counted`] says what its figures count. [`modelled`] makes the load of a server's profile,
+//! and [`verify`] checks choices with its model. [`text`] (with [`today`] and [`words`]), [`json`] and [`page`] show the answer of [`ebbtide_advisor::sizing`].
 
 mod args;
+mod counted;
 mod json;
 mod modelled;
 mod page;
 mod plan;
 mod source;
 mod text;
+mod today;
 mod verify;
 mod volumes;
+mod words;
 
 use anyhow::Context as _;
 use ebbtide_advisor::sizing::managed::{AuroraIo, Platform, platforms};
@@ -79,6 +83,7 @@ fn answer<'a>(plan: &'a Plan<'a>) -> Answer<'a> {
         most_members: plan.most_members,
         arrays_asked: plan.arrays_asked,
         today: plan.today.as_ref(),
+        past: plan.inputs.past.as_ref(),
         instance: plan.instance.as_ref(),
         instances: &instances,
     };
@@ -90,6 +95,7 @@ fn answer<'a>(plan: &'a Plan<'a>) -> Answer<'a> {
         objective: plan.objective,
         most_members: plan.most_members,
         instance: sizing.instance,
+        counts_allowance: false,
     };
     let verified = match &plan.source.server {
         Some(server) => verify::verify(plan, server, &space, &mut sizing),

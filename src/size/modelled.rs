@@ -1,5 +1,6 @@
 //! The load of the server of a profile, by the model of InnoDB.
 
+use ebbtide_advisor::sizing::SSD_UNIT;
 use ebbtide_catalog::{Catalog, InstanceType, Resolved, Spec};
 use ebbtide_observe::{LoadInterval, VolumeLoad};
 use ebbtide_twin::accuracy::Figure;
@@ -129,17 +130,24 @@ pub(super) fn run(
     server.run(&Setting { load: open_loop(tps), volumes: volume.into(), instance, span, seed })
 }
 
-/// The spans of a run as a load; reads are divided from writes as those of the whole run are.
+/// The spans of a run as a load. Reads are divided from writes as those of the whole run are. Each kind of file is counted by
+/// its own mean size, in units of EBS: the volume that answered at once has a larger one.
 fn demand(outcome: &ModelOutcome) -> VolumeLoad {
-    let sum = |of: fn(&ModelOutcome, FileKind) -> u64, kinds: &[FileKind]| {
-        kinds.iter().map(|kind| of(outcome, *kind)).sum::<u64>() as f64
+    let counted = |kind: FileKind| {
+        let file = outcome.file(kind);
+        let mean = file.bytes.div_ceil(file.ios.max(1));
+        (file.ios * mean.div_ceil(SSD_UNIT).max(1)) as f64
     };
-    let operations = |outcome: &ModelOutcome, kind| outcome.file(kind).operations;
-    let bytes = |outcome: &ModelOutcome, kind| outcome.file(kind).bytes;
-    let share = |of: fn(&ModelOutcome, FileKind) -> u64| {
-        sum(of, &[FileKind::DataRead]) / sum(of, &FileKind::ALL).max(1.0)
+    let bytes = |kind: FileKind| outcome.file(kind).bytes as f64;
+    let of_reads = |kind: &FileKind| *kind == FileKind::DataRead;
+    let sum = |of: &dyn Fn(FileKind) -> f64, reads: bool| -> f64 {
+        FileKind::ALL.into_iter().filter(|kind| of_reads(kind) == reads).map(of).sum()
     };
-    let (reads, read_bytes) = (share(operations), share(bytes));
+    let operations: u64 = FileKind::ALL.into_iter().map(|kind| outcome.file(kind).operations).sum();
+    let of_operations = |counted: f64| counted / (operations.max(1) as f64);
+    let (reads, writes) = (of_operations(sum(&counted, true)), of_operations(sum(&counted, false)));
+    let (read_bytes, written_bytes) = (sum(&bytes, true), sum(&bytes, false));
+    let read_bytes = read_bytes / (read_bytes + written_bytes).max(1.0);
     let mut end = Nanos::ZERO;
     let mut intervals = Vec::new();
     for span in &outcome.spans {
@@ -153,7 +161,7 @@ fn demand(outcome: &ModelOutcome) -> VolumeLoad {
             start_s: begun.as_secs_f64(),
             seconds,
             reads: ios * reads,
-            writes: ios * (1.0 - reads),
+            writes: ios * writes,
             read_bytes: all_bytes * read_bytes,
             written_bytes: all_bytes * (1.0 - read_bytes),
             ..LoadInterval::default()

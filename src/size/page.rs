@@ -1,6 +1,6 @@
 //! The answer as a page: the load over time beside the limits of the answer, and the answer's text.
 
-use ebbtide_advisor::sizing::change;
+use ebbtide_advisor::sizing::{change, operations_of};
 use ebbtide_report::{
     Axis, Block, Chart, Format, Line, Listing, Plots, Report, Scale, Section, Series, Tone, Verdict, Width,
 };
@@ -59,7 +59,7 @@ fn load(plan: &Plan<'_>, answer: &Answer<'_>) -> Plots {
     let x: Vec<f64> = spans.iter().map(|span| span[0].start_s - start).collect();
     let best = answer.sizing.choices.first().map(|best| &best.volumes);
     let chart =
-        |title: &str, unit: &str, of: fn(&ebbtide_observe::LoadInterval) -> f64, limit: Option<f64>| {
+        |title: &str, unit: &str, of: &dyn Fn(&ebbtide_observe::LoadInterval) -> f64, limit: Option<f64>| {
             let highest =
                 spans.iter().map(|span| Some(round(span.iter().map(of).fold(0.0, f64::max)))).collect();
             let mean = spans
@@ -93,17 +93,19 @@ fn load(plan: &Plan<'_>, answer: &Answer<'_>) -> Plots {
     let limit = |of: fn(&ebbtide_volume::Limits) -> Option<u64>, unit: f64| {
         best.and_then(|best| Some(of(&best.members[0])? as f64 * f64::from(best.spec.members()) / unit))
     };
+    // As the answer counts them: its limit stands beside them.
+    let counted = best.map_or_else(|| plan.unit(), |best| best.members[0].accounting.unit_bytes.into());
     let charts = vec![
         chart(
             "Operations a second",
             "IOPS",
-            |one| one.ios(),
+            &|one| operations_of(one, plan.source.origin, counted),
             limit(|limits| limits.iops.map(|rate| rate.rate), 1.0),
         ),
         chart(
             "Throughput",
             "MiB/s",
-            |one| one.bytes() / MIB as f64,
+            &|one| one.bytes() / MIB as f64,
             limit(|limits| limits.throughput.map(|rate| rate.rate), MIB as f64),
         ),
     ];

@@ -140,13 +140,14 @@ impl<'a> Plan<'a> {
         };
         let inputs = inputs(&source, today.as_ref(), instance.as_ref())?;
         let all = more * growth / in_load * headroom;
-        let now = Demand::of(&source.load, 1.0 / in_load);
+        let demand = |factor| Demand::from_origin(&source.load, source.origin, factor);
+        let (now, planned) = (demand(1.0 / in_load), demand(all));
         let implied = inputs.throttled.as_ref().and_then(|throttled| throttled.implied(&source.load, all));
         let needs =
             instance.as_ref().filter(|_| !args.keep_instance).map(|today| needs(today, args.architecture));
         Ok(Self {
             catalog,
-            planned: Demand::of(&source.load, all),
+            planned,
             implied,
             now,
             inputs,

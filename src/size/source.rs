@@ -97,7 +97,11 @@ impl Source {
                 let interval = interval.transpose().map_err(|error| Refusal::usage(error.to_string()))?;
                 let all = recorded(&texts, interval.map(ebbtide_volume::Nanos::as_secs_f64))
                     .map_err(|error| refuse_record(&error))?;
-                let origin = if all.tool == CLOUDWATCH { LoadOrigin::EbsMetrics } else { LoadOrigin::Host };
+                let origin = match all.tool {
+                    CLOUDWATCH => LoadOrigin::EbsMetrics,
+                    "sar" => LoadOrigin::HostTogether,
+                    _ => LoadOrigin::Host,
+                };
                 let (volumes, idle) = chosen(&all, args.device.as_deref())?;
                 let notes = || all.notes.iter().cloned().chain(idle.clone()).collect();
                 let of_volume = |(name, load): (String, VolumeLoad)| {
@@ -114,7 +118,8 @@ impl Source {
                     args.device.as_deref(),
                 )?;
                 let (load, notes) = of_trace(&args.from[0], &options)?;
-                Ok(vec![source(format!("{}: a trace", shown[0]), load, notes)])
+                let what = format!("{}: a trace", shown[0]);
+                Ok(vec![Self { origin: LoadOrigin::Trace, ..source(what, load, notes) }])
             }
         }
     }
@@ -180,12 +185,12 @@ fn refuse_record(error: &RecordedError) -> Refusal {
     Refusal::usage(error.to_string()).hint(hint)
 }
 
+/// Loads with the names of their volumes or devices.
+type NamedLoads = Vec<(String, VolumeLoad)>;
+
 /// The load of the device that was named, or of the only one that did something; of metrics those of all volumes that did. With
 /// it, for people, the volumes that are left out since they did nothing.
-fn chosen(
-    all: &Recorded,
-    device: Option<&str>,
-) -> anyhow::Result<(Vec<(String, VolumeLoad)>, Option<String>)> {
+fn chosen(all: &Recorded, device: Option<&str>) -> anyhow::Result<(NamedLoads, Option<String>)> {
     // Metrics of one volume may name none.
     let names: Vec<&str> = all.loads.keys().map(String::as_str).filter(|name| !name.is_empty()).collect();
     let hint = match names[..] {

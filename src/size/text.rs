@@ -5,15 +5,15 @@ use std::path::Path;
 
 use ebbtide_advisor::sizing::change::{self, ChangePlan};
 use ebbtide_advisor::sizing::managed::{CONDITIONS, Platform, list_url};
-use ebbtide_advisor::sizing::{
-    ARRAY_OPERATION, Choice, KINDS, MOST_ROOM, QueueRule, Safer, Safety, Spread, Today,
-};
+use ebbtide_advisor::sizing::{ARRAY_OPERATION, Choice, KINDS, QueueRule, Safer, Safety, Spread, Throttled};
 use ebbtide_catalog::{MonthlyCost, Usd};
 use ebbtide_text::{figure, latency, percent, seconds};
-use ebbtide_volume::{MIB, Nanos, format_size};
+use ebbtide_volume::{MIB, format_size};
 
 use super::Answer;
 use super::plan::Plan;
+use super::today;
+use super::words::{cost_words, instant, room_words, time};
 use crate::text::TextTable;
 
 /// The whole answer.
@@ -23,13 +23,13 @@ pub(super) fn answer(plan: &Plan<'_>, answer: &Answer<'_>, html: Option<&Path>) 
     checks(plan, &mut out);
     asked(plan, &mut out);
     if let Some(today) = &answer.sizing.today {
-        self::today(plan, today, &mut out);
+        today::today(plan, today, &mut out);
     }
     found(plan, answer, &mut out);
     if !answer.sizing.choices.is_empty() {
         choices(plan, answer, &mut out);
         instances(answer, &mut out);
-        safer(answer, &mut out);
+        safer(plan, answer, &mut out);
     }
     if let Some(rule) = &answer.queue_rule {
         let _ = writeln!(out, "\n{}", rule_words(rule));
@@ -51,7 +51,7 @@ fn load(plan: &Plan<'_>, out: &mut String) {
         let _ = writeln!(out, "seed {}", plan.seed);
     }
     let intervals = &plan.source.load.intervals;
-    let longest = intervals.iter().map(|one| one.seconds).fold(0.0, f64::max);
+    let longest = plan.longest_interval();
     let _ = writeln!(
         out,
         "load     {}; {} in {} of {} at most",
@@ -74,11 +74,11 @@ fn load(plan: &Plan<'_>, out: &mut String) {
             )
         })
     };
-    out.extend(spread("IOPS", plan.now.iops(), 1.0));
+    out.extend(spread("IOPS", plan.now.operations(plan.unit()), 1.0));
     out.extend(spread("MiB/s", plan.now.throughput(), MIB as f64));
-    if let Some((reads, bytes)) = plan.now.read_share().zip(plan.now.io_bytes()) {
-        let _ =
-            writeln!(out, "         {} reads, {} an operation", percent(reads), ebbtide_text::bytes(bytes));
+    let _ = writeln!(out, "         {}", plan.sizes_words());
+    if let Some(mix) = plan.mix_words() {
+        let _ = writeln!(out, "         {mix}");
     }
     for note in &plan.source.notes {
         let _ = writeln!(out, "         {note}");
@@ -101,9 +101,15 @@ fn checks(plan: &Plan<'_>, out: &mut String) {
             } else {
                 "  INCONSISTENT: the answer is no better than these figures"
             };
+            let longest = plan.longest_interval();
+            let windows = if little.window_s > longest * 1.5 {
+                format!(", in windows of up to {}", seconds(little.window_s))
+            } else {
+                String::new()
+            };
             let _ = writeln!(
                 out,
-                "checks   Little's law, queue = IOPS x latency: within 20% in {} of the time (mean queue {}, expected {}){verdict}",
+                "checks   Little's law, queue = IOPS x latency: within 20% in {} of the time{windows} (mean queue {}, expected {}){verdict}",
                 percent(little.agrees_pct / 100.0),
                 figure(little.queue),
                 figure(little.expected)
@@ -132,32 +138,39 @@ fn checks(plan: &Plan<'_>, out: &mut String) {
         );
     }
     if let Some(throttled) = &inputs.throttled {
-        let _ = writeln!(
-            out,
-            "         THROTTLED in {} of the time: {}",
-            percent(throttled.time_pct / 100.0),
-            throttled.because.join("; ")
-        );
-        let most = match throttled.implied_iops {
-            Some(implied) if implied > throttled.seen_iops => {
-                format!("; by its queue it is at most {}", figure(implied))
-            }
-            _ => String::new(),
-        };
-        let _ = writeln!(
-            out,
-            "         a throttled past understates the need: it is more than the {} IOPS that were seen{most}. What follows is\n         \
-             the least; raise the limit, record again, size again",
-            figure(throttled.seen_iops)
-        );
+        self::throttled(throttled, out);
     }
 }
 
-/// A time of metrics, s since 1970.
-fn instant(at_s: f64) -> String {
-    #[expect(clippy::cast_possible_truncation, reason = "float casts saturate")]
-    let time = jiff::Timestamp::from_second(at_s as i64);
-    time.map_or_else(|_| format!("{at_s} s"), |time| time.to_string())
+fn throttled(throttled: &Throttled, out: &mut String) {
+    let _ = writeln!(
+        out,
+        "         THROTTLED in {} of the time: {}",
+        percent(throttled.time_pct / 100.0),
+        throttled.because.join("; ")
+    );
+    let bound = match (throttled.served_before_iops, throttled.implied_iops) {
+        (Some(before), Some(most)) => format!(
+            "before the credits ended {} IOPS were served: with the work put off it may have been {} at most",
+            figure(before),
+            figure(most)
+        ),
+        (None, Some(most)) => format!(
+            "it is more than the {} IOPS that were seen in it, with the work that its growing queue put off {} at most",
+            figure(throttled.seen_iops),
+            figure(most)
+        ),
+        (_, None) => format!(
+            "it is more than the {} IOPS that were seen in it. How much more, the record\n         does not show: clients that wait for \
+             an answer send less",
+            figure(throttled.seen_iops)
+        ),
+    };
+    let _ = writeln!(
+        out,
+        "         a throttled past understates the need: {bound}.\n         What follows is the least; raise the limit, record again, \
+         size again"
+    );
 }
 
 fn asked(plan: &Plan<'_>, out: &mut String) {
@@ -218,57 +231,6 @@ fn prices_words(plan: &Plan<'_>) -> String {
     words.join("; ")
 }
 
-fn today(plan: &Plan<'_>, today: &Today, out: &mut String) {
-    let choice = &today.choice;
-    let now = &today.now;
-    let limited = now.limited_by().map_or_else(String::new, |limit| format!(" for {}", limit.words()));
-    let _ = writeln!(
-        out,
-        "\ntoday    {}  {}",
-        change::short(&choice.volumes.spec),
-        cost_words(choice.storage.as_ref())
-    );
-    if let Some(instance) = plan.instance.as_ref() {
-        let price = plan.prices().instance(&instance.name);
-        let price =
-            price.map_or_else(|| "no price here".to_owned(), |price| format!("{} a month", price.month()));
-        let _ = writeln!(out, "         {}  {price}", instance.name);
-    }
-    let verdict = if now.overloaded {
-        "is overloaded: it carries the load only until its credits end".to_owned()
-    } else if now.waiting > 0.0 {
-        format!("waits{limited} in {} of the time, for up to {}", percent(now.waiting), time(now.longest))
-    } else {
-        "waits for no limit".to_owned()
-    };
-    let credits = now
-        .credits_end
-        .map_or_else(String::new, |end| format!("; full credits end after {}", seconds(end.as_secs_f64())));
-    let _ = writeln!(
-        out,
-        "         with the load as it is it {verdict}{credits}; p99 of an I/O {}",
-        time(now.latency(0.99))
-    );
-    let planned = match (today.meets_planned, choice.room) {
-        (true, Some(room)) => format!("meets what is asked; it carries {}", room_words(plan, room)),
-        _ => format!(
-            "does not meet what is asked{}",
-            choice.limited_by.map_or_else(String::new, |limit| format!(", for its {}", limit.words()))
-        ),
-    };
-    let _ = writeln!(out, "         it {planned}");
-}
-
-/// A multiple of the planned load as one of the recorded load.
-fn room_words(plan: &Plan<'_>, room: f64) -> String {
-    let more = if room >= MOST_ROOM { " and more" } else { "" };
-    format!("{}x the load as it is{more}", figure(room * plan.factor()))
-}
-
-fn cost_words(cost: Option<&MonthlyCost>) -> String {
-    cost.map_or_else(|| "no price here".to_owned(), |cost| format!("{} a month: {}", cost.usd, cost.parts()))
-}
-
 fn found(plan: &Plan<'_>, answer: &Answer<'_>, out: &mut String) {
     let sizing = &answer.sizing;
     let Some(best) = sizing.choices.first() else {
@@ -305,7 +267,7 @@ fn found(plan: &Plan<'_>, answer: &Answer<'_>, out: &mut String) {
         let _ = writeln!(out, "         carries {}", room_words(plan, room));
     }
     if let Some(today) = &sizing.today {
-        let (before, after) = (today.now.latency(0.99), best.carried.latency(0.99));
+        let (before, after) = (today.latency(0.99), best.carried.latency(0.99));
         if after.0 as f64 > SLOWER * before.0 as f64 {
             let _ = writeln!(
                 out,
@@ -315,6 +277,15 @@ fn found(plan: &Plan<'_>, answer: &Answer<'_>, out: &mut String) {
                 before.as_us() + 1
             );
         }
+    }
+    if let Some(with) = &sizing.counting_allowance {
+        let _ = writeln!(
+            out,
+            "         an idle gp3 gives twice its rate for about a second. That was measured, AWS does not promise it, and the answer does\n         \
+             not count on it: with it {} would do, for {}",
+            change::short(&with.resolved.spec),
+            with.usd
+        );
     }
     array(answer, out);
 }
@@ -383,7 +354,10 @@ fn choices(plan: &Plan<'_>, answer: &Answer<'_>, out: &mut String) {
             choice.storage.as_ref().map_or_else(|| "-".into(), MonthlyCost::short),
             percent(choice.carried.waiting),
             time(choice.carried.latency(0.99)),
-            choice.room.map_or_else(|| "-".into(), |room| format!("{}x", figure(room * plan.factor()))),
+            choice.room.map_or_else(
+                || "-".into(),
+                |room| format!("{}x{}", figure(room * plan.factor()), burst_mark(plan, choice.needs_burst)),
+            ),
             choice.limited_by.map_or_else(|| "-".into(), |limit| limit.words().to_owned()),
         ];
         if let Some(check) = answer.verified.get(place) {
@@ -398,6 +372,19 @@ fn choices(plan: &Plan<'_>, answer: &Answer<'_>, out: &mut String) {
         table.row(cells);
     }
     let _ = writeln!(out, "\n{}", table.text());
+    let sizing = &answer.sizing;
+    let needs = sizing.choices.iter().any(|choice| choice.needs_burst)
+        || sizing.safer.iter().any(|row| row.needs_burst);
+    if needs && plan.inputs.throttled.is_some() {
+        out.push_str(
+            "*  only while burst credits last. The past was throttled: the load is more than what was recorded, and uses them up sooner\n",
+        );
+    }
+}
+
+/// Marks a row that depends on burst credits, where the past was throttled: see the line below the table.
+fn burst_mark(plan: &Plan<'_>, needs_burst: bool) -> &'static str {
+    if needs_burst && plan.inputs.throttled.is_some() { "*" } else { "" }
 }
 
 fn instances(answer: &Answer<'_>, out: &mut String) {
@@ -422,7 +409,7 @@ fn instances(answer: &Answer<'_>, out: &mut String) {
     let _ = writeln!(out, "\n{}", table.text());
 }
 
-fn safer(answer: &Answer<'_>, out: &mut String) {
+fn safer(plan: &Plan<'_>, answer: &Answer<'_>, out: &mut String) {
     let best = answer.sizing.choices.first().and_then(|best| best.storage.as_ref());
     let mut table = TextTable::new(&["SAFETY", "VOLUMES", "A MONTH", "MORE"]);
     for one in &answer.sizing.safer {
@@ -430,7 +417,8 @@ fn safer(answer: &Answer<'_>, out: &mut String) {
             Some(candidate) => {
                 let other =
                     one.instance.filter(|one| answer.sizing.instance.is_some_and(|own| own.name != one.name));
-                let volumes = change::short(&candidate.resolved.spec).to_string();
+                let mark = burst_mark(plan, one.needs_burst);
+                let volumes = format!("{}{mark}", change::short(&candidate.resolved.spec));
                 match other {
                     Some(instance) => (
                         format!("{volumes} on {}", instance.name),
@@ -460,7 +448,7 @@ fn safety_words(safer: &Safer<'_>) -> String {
         Safety::Carried(carried) if carried >= 1.0 => "no wait at any time".to_owned(),
         Safety::Carried(carried) => format!("no wait in {} of the time", share(carried)),
         Safety::Load(factor) => format!("{} more load", percent(factor - 1.0)),
-        Safety::Implied => "what throttled queues imply, at most".to_owned(),
+        Safety::Implied => "what the throttled past may have needed".to_owned(),
     }
 }
 
@@ -589,9 +577,4 @@ fn share(share: f64) -> String {
 /// An amount, from the least to the most.
 pub(super) fn range([least, most]: [Usd; 2]) -> String {
     if least == most { least.to_string() } else { format!("{least} to {most}") }
-}
-
-/// A time of an I/O or of a transaction.
-pub(super) fn time(time: Nanos) -> String {
-    latency(time.0 as f64 / 1e3)
 }

@@ -15,6 +15,7 @@ mod refusals;
 #[path = "../support/schema.rs"]
 mod schema;
 mod size;
+mod size_counts;
 mod size_metrics;
 mod support;
 mod trace;

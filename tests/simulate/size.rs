@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use crate::lab_run::{arm, run};
 use crate::schema::assert_documented;
 
-const SHOP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/metrics/shop-gp2.csv");
+pub(crate) const SHOP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/metrics/shop-gp2.csv");
 const PROFILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/profiles/sysbench-tpcc-gp2.toml");
 
 fn size(arguments: &[&str]) -> Output {
@@ -60,7 +60,7 @@ pub(crate) fn word(path: &Path) -> &str {
 
 /// A minute: reads and writes a second, the time of one in ms, and burst credits in percent.
 #[derive(Clone, Copy)]
-struct Minute {
+pub(crate) struct Minute {
     reads: f64,
     writes: f64,
     ms: f64,
@@ -68,7 +68,7 @@ struct Minute {
 }
 
 /// Metrics as `aws cloudwatch get-metric-data` prints them, from 2026-11-01 on.
-fn cloudwatch(minutes: &[Minute]) -> String {
+pub(crate) fn cloudwatch(minutes: &[Minute]) -> String {
     let time =
         |n: usize| format!("\"2026-11-{:02}T{:02}:{:02}:00+00:00\"", 1 + n / 1_440, n / 60 % 24, n % 60);
     let times: Vec<String> = (0..minutes.len()).map(time).collect();
@@ -97,11 +97,11 @@ const QUIET: Minute = Minute { reads: 200.0, writes: 100.0, ms: 0.7, credits: 10
 const BUSY: Minute = Minute { reads: 1_500.0, writes: 900.0, ms: 0.8, credits: 80.0 };
 
 /// A day with two busy hours.
-fn a_day() -> Vec<Minute> {
+pub(crate) fn a_day() -> Vec<Minute> {
     (0..1_440).map(|n| if (600..720).contains(&n) { BUSY } else { QUIET }).collect()
 }
 
-fn field<'a>(value: &'a Value, path: &str) -> &'a str {
+pub(crate) fn field<'a>(value: &'a Value, path: &str) -> &'a str {
     value.pointer(path).and_then(Value::as_str).unwrap_or_else(|| panic!("{path} is no text in {value}"))
 }
 
@@ -153,14 +153,62 @@ fn a_gp2_whose_credits_end_is_seen_throttled_and_the_need_is_not_taken_for_what_
     let answer = json(&[word(&file), "--volume", "gp2:size=100GiB", "--raid0", "1"], 1);
     let throttled = &answer["inputs"]["throttled"];
     assert!((throttled["time_pct"].as_f64().unwrap() - 200.0 / 1_440.0 * 100.0).abs() < 0.1, "{throttled}");
-    assert!(throttled["implied_iops"].as_f64().unwrap() > 10_000.0, "{throttled}");
-    assert_eq!(answer["today"]["meets_now"], false);
+    // What was served before the credits ended, and not the queue over a latency, which would be 71,000.
+    assert_eq!(throttled["served_before_iops"].as_f64(), Some(2_400.0), "{throttled}");
+    assert_eq!(throttled["implied_iops"].as_f64(), Some(2_400.0), "{throttled}");
+    let today = &answer["today"];
+    assert_eq!((&today["meets_now"], &today["meets"]), (&Value::Bool(false), &Value::Bool(false)));
+    // The record wins: a twentieth of the I/O took 167 ms, and the credits ended after 700 minutes.
+    assert_eq!(today["now"]["p99_us"].as_f64().map(|us| (us / 1e3).round()), Some(167.0), "{today}");
+    assert_eq!(today["now"]["credits_end_s"].as_f64(), Some(42_000.0), "{today}");
+    assert_eq!(today["now"]["lowest_credits_pct"].as_f64(), Some(0.0), "{today}");
     let implied = answer["safer"].as_array().unwrap().last().unwrap();
     assert_eq!(implied["kind"], "implied");
-    assert!(implied["usd"].as_f64().unwrap() > answer["answer"]["storage"]["usd"].as_f64().unwrap());
+    // 2,400 with a fifth of headroom are within what gp3 has for nothing.
+    assert_eq!(implied["volumes"], "gp3:size=100GiB,iops=3000,throughput=125");
     let text = answered(&[word(&file), "--volume", "gp2:size=100GiB", "--raid0", "1"], 1);
-    assert!(text.contains("THROTTLED in 14% of the time: burst credits were used up"), "{text}");
-    assert!(text.contains("a throttled past understates the need"), "{text}");
+    for words in [
+        "THROTTLED in 14% of the time: burst credits were used up",
+        "a throttled past understates the need: before the credits ended 2,400 IOPS were served",
+        "it was throttled in 14% of the time; p99 of an I/O 167 ms by the record",
+        "its burst credits were at zero in 14% of the time, first at 2026-11-01T11:40:00Z",
+        "what the throttled past may have needed",
+    ] {
+        assert!(text.contains(words), "'{words}' is not in: {text}");
+    }
+}
+
+#[test]
+fn rows_that_depend_on_burst_are_marked_where_the_past_was_throttled() {
+    // 300 IOPS for ever, and a burst of a quarter of an hour each day that ends its credits once.
+    let minute = |n: usize| match n % 1_440 {
+        600..615 => Minute { credits: 60.0, ..BUSY },
+        615..617 if n > 1_440 => Minute { reads: 180.0, writes: 120.0, ms: 100.0, credits: 0.0 },
+        _ => QUIET,
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let sized = |minutes: Vec<Minute>, name: &str, code: i32| {
+        let file = written(&dir, name, &cloudwatch(&minutes));
+        let arguments = [word(&file), "--volume", "gp2:size=150GiB", "--raid0", "1"];
+        (json(&arguments, code), answered(&arguments, code))
+    };
+    let row = |answer: &Value, kind: &str| {
+        let all = answer["choices"].as_array().unwrap().clone();
+        all.into_iter().find(|choice| field(choice, "/volumes").starts_with(kind)).unwrap()
+    };
+    let (answer, text) = sized((0..2_880).map(minute).collect(), "throttled.json", 1);
+    assert_eq!(
+        (&row(&answer, "gp2")["needs_burst"], &row(&answer, "gp3")["needs_burst"]),
+        (&true.into(), &false.into())
+    );
+    let gp2 = text.lines().find(|line| line.starts_with("gp2:")).unwrap();
+    assert!(
+        gp2.contains("x*  ") && text.contains("*  only while burst credits last. The past was throttled"),
+        "{text}"
+    );
+    let (answer, text) = sized((0..1_440).map(minute).collect(), "free.json", 0);
+    assert_eq!(row(&answer, "gp2")["needs_burst"], true);
+    assert!(!text.contains("only while burst credits last"), "{text}");
 }
 
 #[test]

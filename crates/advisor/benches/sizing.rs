@@ -76,6 +76,7 @@ fn main() {
             most_members: 4,
             arrays_asked: false,
             today: Some(&volume),
+            past: None,
             instance: Some(&today),
             instances: &instances,
         };

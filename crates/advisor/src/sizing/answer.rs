@@ -1,10 +1,13 @@
 //! The whole answer: what there is today, the cheapest, what comes next, and what more safety costs.
 
 use ebbtide_catalog::{Catalog, InstancePrice, InstanceType, MonthlyCost, Prices, Resolved, Usd};
+use ebbtide_volume::{InstanceLimits, Limits, Nanos, RateLimit};
 
 use super::carry::{Carried, Limit};
 use super::demand::Demand;
+use super::recorded::{RecordedLatency, RecordedPast};
 use super::search::{Candidate, Objective, PricedInstance, Space};
+use super::setup::Setup;
 
 /// What is asked for.
 #[derive(Debug, Clone, Copy)]
@@ -28,6 +31,8 @@ pub struct Asked<'q, 'a> {
     pub arrays_asked: bool,
     /// The volumes of today.
     pub today: Option<&'q Resolved>,
+    /// What the record of the load says of them; None of a modelled load.
+    pub past: Option<&'q RecordedPast>,
     /// The instance of today.
     pub instance: Option<&'a InstanceType>,
     /// The instances to choose from, today's first; empty where none is looked for.
@@ -48,19 +53,35 @@ pub struct Sizing<'a> {
     pub instances: Vec<InstanceChoice<'a>>,
     /// What other degrees of safety cost.
     pub safer: Vec<Safer<'a>>,
+    /// What would do in place of the answer if the second was counted in which an idle gp3 gives twice its rate; None where
+    /// that saves nothing. The answer does not count on it: it was measured, and AWS does not promise it.
+    pub counting_allowance: Option<Candidate>,
 }
 
 /// What there is today.
 #[derive(Debug, Clone)]
 pub struct Today {
-    /// How it carries the load as it is now.
+    /// How it carries the load as it is now, by the model, with what an idle gp3 gives beyond its rate.
     pub now: Carried,
-    /// Whether that meets the objective, the size apart.
+    /// What the record says of it; None of a modelled load.
+    pub past: Option<RecordedPast>,
+    /// How long the I/O took by the record; None where the record does not have it.
+    pub latency: Option<RecordedLatency>,
+    /// Whether that meets the objective, the size apart. Where the record was throttled for longer than the objective allows, it
+    /// does not, whatever the model says.
     pub meets_now: bool,
     /// Whether it has the size, and carries the planned load.
     pub meets_planned: bool,
     /// It as a choice, with the planned load.
     pub choice: Choice,
+}
+
+impl Today {
+    /// 99 of 100 I/Os took at most this: by the record, or by the model where the record does not have it.
+    #[must_use]
+    pub fn latency(&self, quantile: f64) -> Nanos {
+        self.latency.as_ref().map_or_else(|| self.now.latency(quantile), |latency| latency.at(quantile))
+    }
 }
 
 /// Volumes, with what they cost and how they carry the load.
@@ -78,6 +99,8 @@ pub struct Choice {
     pub room: Option<f64>,
     /// What stops more; None where nothing does up to [`MOST_ROOM`].
     pub limited_by: Option<Limit>,
+    /// Whether they carry the planned load only while burst credits of the volumes or the instance last.
+    pub needs_burst: bool,
 }
 
 /// An instance type with the cheapest volumes on it.
@@ -100,6 +123,8 @@ pub struct Safer<'a> {
     pub candidate: Option<Candidate>,
     /// The instance that it is attached to; None where none is looked at.
     pub instance: Option<&'a InstanceType>,
+    /// Whether it is enough only while burst credits last.
+    pub needs_burst: bool,
 }
 
 /// A degree of safety.
@@ -180,6 +205,7 @@ pub fn size<'a>(asked: &Asked<'_, 'a>) -> Sizing<'a> {
         objective: asked.objective,
         most_members: asked.most_members,
         instance: asked.instance,
+        counts_allowance: false,
     };
     let today = asked.today.map(|volumes| today(asked, space, volumes));
     let chosen = if asked.instances.is_empty() {
@@ -201,9 +227,22 @@ pub fn size<'a>(asked: &Asked<'_, 'a>) -> Sizing<'a> {
         today,
         instances: others(asked, space, candidates.first()),
         safer: if found { safer(asked, space, chosen, candidates.first()) } else { Vec::new() },
+        counting_allowance: candidates.first().and_then(|best| counting_allowance(space, best)),
         choices,
         instance: chosen,
     }
+}
+
+/// The cheapest of the answer's type and number of members that would do with what idle volumes give beyond their rate; None
+/// where that is no cheaper.
+fn counting_allowance(space: Space<'_>, best: &Candidate) -> Option<Candidate> {
+    let limits = &best.resolved.members[0];
+    let allowance = |limit: Option<RateLimit>| limit.is_some_and(|limit| limit.allowance > 0);
+    if !allowance(limits.iops) && !allowance(limits.throughput) {
+        return None;
+    }
+    let spec = &best.resolved.spec;
+    Space { counts_allowance: true, ..space }.cheapest_of(&spec.volume.kind, spec.members(), Some(best.usd))
 }
 
 /// What is found among single volumes, or else among arrays too; among both where arrays were asked for.
@@ -217,11 +256,19 @@ fn first_of<'s, T>(
 }
 
 fn today(asked: &Asked<'_, '_>, space: Space<'_>, volumes: &Resolved) -> Today {
-    let now = Space { demand: asked.now, ..space }.carried(volumes);
+    let now = Space { demand: asked.now, counts_allowance: true, ..space }.carried(volumes);
+    let latency = asked.past.and_then(|past| past.latency(asked.now, volumes));
+    // A load that a limit held back fits the limit: the model of it has nothing to wait for.
+    let free = asked.past.is_none_or(|past| past.throttled <= 1.0 - asked.objective.carried + 1e-12);
+    let quick = asked.objective.p99.zip(latency.as_ref());
+    let quick = quick.is_none_or(|(most, latency)| latency.slower_than(most) <= 0.01);
+    let choice = choice(space, volumes);
     Today {
-        meets_now: asked.objective.met_by(&now),
-        meets_planned: space.meets(volumes),
-        choice: choice(space, volumes),
+        meets_now: free && quick && asked.objective.met_by(&now),
+        meets_planned: free && quick && space.meets(volumes),
+        choice: Choice { room: choice.room.filter(|_| free && quick), ..choice },
+        past: asked.past.cloned(),
+        latency,
         now,
     }
 }
@@ -252,10 +299,41 @@ fn choice(space: Space<'_>, volumes: &Resolved) -> Choice {
             .and_then(|one| space.prices.instance(&one.name))
             .map(InstancePrice::month),
         carried: space.carried(volumes),
+        needs_burst: needs_burst(space, volumes),
         room,
         limited_by,
         volumes: volumes.clone(),
     }
+}
+
+/// Whether volumes meet the objective only while burst credits of theirs or of the instance last.
+fn needs_burst(space: Space<'_>, volumes: &Resolved) -> bool {
+    let lasting = |limit: RateLimit| RateLimit { ceiling: limit.rate, credits: 0, ..limit };
+    let has = |limit: Option<RateLimit>| limit.is_some_and(|limit| limit.has_credits());
+    let own = &volumes.members[0];
+    let instance = space.instance.map(|instance| instance.limits);
+    if ![
+        own.iops,
+        own.throughput,
+        instance.map(|limits| limits.iops),
+        instance.map(|limits| limits.throughput),
+    ]
+    .into_iter()
+    .any(has)
+    {
+        return false;
+    }
+    let limits =
+        Limits { iops: own.iops.map(lasting), throughput: own.throughput.map(lasting), ..own.clone() };
+    let instance = instance
+        .map(|limits| InstanceLimits { iops: lasting(limits.iops), throughput: lasting(limits.throughput) });
+    let setup = Setup { limits: &limits, instance: instance.as_ref(), ..space.setup(volumes) };
+    let allowed = 1.0 - space.objective.carried + 1e-12;
+    let met = |setup: &Setup<'_>| {
+        let carried = space.demand.carried_within(setup, allowed);
+        carried.is_some_and(|carried| space.objective.met_by(&carried))
+    };
+    !met(&setup) && met(&space.setup(volumes))
 }
 
 /// The largest multiple of the load that volumes carry, to a hundredth.
@@ -318,7 +396,9 @@ fn safer<'a>(
             _ => first_of(asked, with, |with| cheapest_with(asked, with))
                 .map_or((None, None), |(one, volumes)| (Some(one), Some(volumes))),
         };
-        Safer { what, candidate, instance }
+        let with = Space { instance, ..with };
+        let needs_burst = candidate.as_ref().is_some_and(|candidate| needs_burst(with, &candidate.resolved));
+        Safer { what, candidate, instance, needs_burst }
     };
     let mut all: Vec<Safer<'a>> = Vec::new();
     for carried in CARRIED {

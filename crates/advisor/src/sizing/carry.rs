@@ -3,26 +3,15 @@
 //! The buckets are those of a live volume ([`BurstBucket`]), fed with the even load of each step. What a step leaves waiting,
 //! the next one has to carry too.
 
-use ebbtide_volume::{BurstBucket, Instance, InstanceLimits, Limits, Nanos, QuantileCurve, WaitLine};
+use ebbtide_volume::{BurstBucket, Instance, Limits, Nanos, QuantileCurve, RateLimit, WaitLine};
 use serde::Serialize;
 
-use super::demand::{Demand, Step, whole};
+use super::charge::{Charge, Charges};
+use super::demand::{Demand, Side, whole};
+use super::setup::Setup;
 
 /// A wait for a limit that counts: about as long as an operation takes without one.
 pub const WAIT_THAT_COUNTS: Nanos = Nanos::from_ms(1);
-
-/// What is asked to carry a load.
-#[derive(Debug, Clone, Copy)]
-pub struct Setup<'a> {
-    /// The limits of one volume.
-    pub limits: &'a Limits,
-    /// How many of them are striped.
-    pub members: u16,
-    /// Bytes of a stripe on one of them.
-    pub chunk_bytes: u64,
-    /// The limits of the instance; None where nothing but the volumes limits.
-    pub instance: Option<&'a InstanceLimits>,
-}
 
 /// A limit that load waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -96,20 +85,7 @@ impl Carried {
     /// A quantile (0 to 1) of the time of an I/O: of its service and its wait for the limits, whichever is longer.
     #[must_use]
     pub fn latency(&self, quantile: f64) -> Nanos {
-        let (mut low, mut high) = (0_u64, self.latencies.most().0);
-        while low < high {
-            let middle = low + (high - low) / 2;
-            // A microsecond is finer than any of the figures.
-            if high - low < 1_000 {
-                break;
-            }
-            if self.latencies.above(Nanos(middle)) > 1.0 - quantile {
-                low = middle;
-            } else {
-                high = middle;
-            }
-        }
-        Nanos(high)
+        self::quantile(self.latencies.most(), 1.0 - quantile, |time| self.latencies.above(time))
     }
 
     /// Share of the I/Os (0 to 1) that take longer.
@@ -131,8 +107,22 @@ impl Demand {
 
     /// The same; None as soon as more than a share of the time (0 to 1) waits.
     pub(super) fn carried_within(&self, setup: &Setup<'_>, most_waiting: f64) -> Option<Carried> {
+        self.carried_as(&Charges::of(self, setup), setup, most_waiting)
+    }
+
+    /// The same, of a load that was counted already.
+    ///
+    /// # Panics
+    /// If other volumes counted it.
+    pub(super) fn carried_as(
+        &self,
+        charges: &Charges,
+        setup: &Setup<'_>,
+        most_waiting: f64,
+    ) -> Option<Carried> {
+        assert!(charges.are_of(setup), "a load is counted as its volumes count it");
         let allowed = most_waiting * self.steps.iter().map(|step| step.nanos as f64).sum::<f64>();
-        let mut run = Run::new(self, setup);
+        let mut run = Run::new(self, charges, setup);
         let first = run.pass(allowed)?;
         let credits_end = first.credits_end;
         let (mut before, mut pass) = (Levels::FULL, first);
@@ -162,7 +152,7 @@ impl Demand {
             overloaded,
             lowest_credits: pass.lowest_credits,
             credits_end,
-            latencies: Latencies { waits: pass.waits, ..run.latencies },
+            latencies: Latencies { service: Service::of(self, setup.limits), waits: pass.waits },
         })
     }
 }
@@ -206,27 +196,29 @@ struct Pass {
 /// A configuration while a load is fed to it.
 struct Run<'a> {
     demand: &'a Demand,
-    setup: &'a Setup<'a>,
+    charges: &'a Charges,
     iops: Option<BurstBucket>,
     throughput: Option<BurstBucket>,
     instance: Option<Instance>,
     now: Nanos,
     /// How long what came last waits.
     backlog: Nanos,
-    latencies: Latencies,
 }
 
 impl<'a> Run<'a> {
-    fn new(demand: &'a Demand, setup: &'a Setup<'a>) -> Self {
+    fn new(demand: &'a Demand, charges: &'a Charges, setup: &Setup<'_>) -> Self {
+        let bucket = |limit: RateLimit| {
+            let allowance = if setup.counts_allowance { limit.allowance } else { 0 };
+            BurstBucket::new(RateLimit { allowance, ..limit })
+        };
         Self {
             demand,
-            setup,
-            iops: setup.limits.iops.map(BurstBucket::new),
-            throughput: setup.limits.throughput.map(BurstBucket::new),
+            charges,
+            iops: setup.limits.iops.map(bucket),
+            throughput: setup.limits.throughput.map(bucket),
             instance: setup.instance.map(|limits| Instance::new(*limits)),
             now: Nanos::ZERO,
             backlog: Nanos::ZERO,
-            latencies: Latencies::of(demand, setup.limits),
         }
     }
 
@@ -263,9 +255,9 @@ impl<'a> Run<'a> {
     /// Feeds the load once; None as soon as more than `allowed` ns of it wait.
     fn pass(&mut self, allowed: f64) -> Option<Pass> {
         let mut pass = Pass { lowest_credits: self.volume_credits(), ..Pass::default() };
-        let (begun, demand) = (self.now, self.demand);
-        for step in &demand.steps {
-            let lines = self.feed(step);
+        let begun = self.now;
+        for (step, charge) in self.demand.steps.iter().zip(&self.charges.steps) {
+            let lines = self.feed(charge);
             let longest = lines.iter().map(|(_, line)| line.longest()).max().unwrap_or_default();
             self.backlog =
                 Nanos(lines.iter().map(|(_, line)| line.at_end.max(0)).max().unwrap_or(0).cast_unsigned());
@@ -276,7 +268,7 @@ impl<'a> Run<'a> {
                 continue;
             }
             pass.longest = pass.longest.max(longest);
-            let nanos = step.nanos as f64;
+            let nanos = charge.nanos as f64;
             for (limit, line) in &lines {
                 let share = share_above(std::slice::from_ref(line), WAIT_THAT_COUNTS);
                 pass.by[*limit as usize] += share * nanos;
@@ -292,64 +284,39 @@ impl<'a> Run<'a> {
             if pass.waiting > allowed {
                 return None;
             }
-            pass.waits.push(Waiting { ios: step.ios, lines });
+            pass.waits.push(Waiting { ios: step.ios(), lines });
         }
         Some(pass)
     }
 
     /// Feeds a step; the waits that it has, by limit.
-    fn feed(&mut self, step: &Step) -> Vec<(Limit, WaitLine)> {
-        let (from, to) = (self.now, Nanos(self.now.0 + step.nanos));
+    fn feed(&mut self, charge: &Charge) -> Vec<(Limit, WaitLine)> {
+        let (from, to) = (self.now, Nanos(self.now.0 + charge.nanos));
         self.now = to;
-        let Charge { operations, bytes } = Charge::of(step, self.setup);
         let mut lines = Vec::new();
         let mut add = |limit: Limit, line: WaitLine| {
             if line.at_start > 0 || line.at_end > 0 {
                 lines.push((limit, line));
             }
         };
-        let members = f64::from(self.setup.members);
         if let Some(bucket) = &mut self.iops {
-            let wait = bucket.flow(whole(operations / members), from, to);
+            let wait = bucket.flow(charge.member_operations, from, to);
             add(Limit::VolumeIops, wait.ceiling);
             wait.credits.into_iter().for_each(|line| add(Limit::VolumeCredits, line));
         }
         if let Some(bucket) = &mut self.throughput {
-            let wait = bucket.flow(whole(bytes / members), from, to);
+            let wait = bucket.flow(charge.member_bytes, from, to);
             add(Limit::VolumeThroughput, wait.ceiling);
             wait.credits.into_iter().for_each(|line| add(Limit::VolumeCredits, line));
         }
         if let Some(instance) = &mut self.instance {
-            let (iops, throughput) = instance.flow(whole(operations), whole(bytes), from, to);
+            let (iops, throughput) = instance.flow(charge.operations, charge.bytes, from, to);
             add(Limit::InstanceIops, iops.ceiling);
             add(Limit::InstanceThroughput, throughput.ceiling);
             let credits = iops.credits.into_iter().chain(throughput.credits);
             credits.for_each(|line| add(Limit::InstanceCredits, line));
         }
         lines
-    }
-}
-
-/// Bytes that an operation begins at a multiple of: a page of InnoDB.
-const PAGE: f64 = 16_384.0;
-
-/// What the limits count of a step.
-struct Charge {
-    operations: f64,
-    bytes: f64,
-}
-
-impl Charge {
-    /// Operations are split at the volume's unit and at the ends of chunks, of which pages that are aligned have none. How
-    /// sequential the load is, is not known: nothing is merged, and a disk charges whole units.
-    fn of(step: &Step, setup: &Setup<'_>) -> Self {
-        let accounting = &setup.limits.accounting;
-        let beyond_a_page = (step.bytes - step.ios * PAGE).max(0.0);
-        let split = if setup.members > 1 { beyond_a_page / setup.chunk_bytes as f64 } else { 0.0 };
-        let unit = f64::from(accounting.unit_bytes);
-        let operations = (step.ios + split).max(step.bytes / unit);
-        let bytes = if accounting.whole_units { operations * unit } else { step.bytes };
-        Self { operations, bytes }
     }
 }
 
@@ -372,49 +339,87 @@ fn share_above(lines: &[WaitLine], time: Nanos) -> f64 {
 /// The times of the I/Os of a load.
 #[derive(Debug, Clone, PartialEq)]
 struct Latencies {
-    /// Operations in all.
-    ios: f64,
-    /// Share that reads.
-    reads: f64,
-    read: QuantileCurve,
-    write: QuantileCurve,
-    /// Time to transfer the mean operation.
-    transfer: Nanos,
+    service: Service,
     waits: Vec<Waiting>,
 }
 
 impl Latencies {
-    fn of(demand: &Demand, limits: &Limits) -> Self {
-        let bytes = demand.io_bytes().unwrap_or(0.0);
-        let transfer = Nanos(whole(bytes * f64::from(limits.service.transfer_ps_per_byte) / 1e3));
-        Self {
-            ios: demand.steps.iter().map(|step| step.ios).sum(),
-            reads: demand.read_share().unwrap_or(0.0),
-            read: limits.service.read.clone(),
-            write: limits.service.write.clone(),
-            transfer,
-            waits: Vec::new(),
-        }
-    }
-
     /// More than the longest.
     fn most(&self) -> Nanos {
         let longest = self.waits.iter().flat_map(|wait| &wait.lines).map(|line| line.longest()).max();
-        let service = self.read.quantile(1_000_000).max(self.write.quantile(1_000_000)) + self.transfer;
-        service.max(longest.unwrap_or_default()) + Nanos(1)
+        self.service.most().max(longest.unwrap_or_default()) + Nanos(1)
     }
 
     /// Share of the I/Os that take longer.
     fn above(&self, time: Nanos) -> f64 {
-        if self.ios <= 0.0 {
+        let ios = self.service.ios();
+        if ios <= 0.0 {
             return 0.0;
         }
-        let of_service = self.reads * slower(&self.read, self.transfer, time)
-            + (1.0 - self.reads) * slower(&self.write, self.transfer, time);
         let waiting: f64 = self.waits.iter().map(|wait| wait.ios * share_above(&wait.lines, time)).sum();
-        let waiting = waiting / self.ios;
-        waiting + (1.0 - waiting) * of_service
+        let waiting = waiting / ios;
+        waiting + (1.0 - waiting) * self.service.above(time)
     }
+}
+
+/// The times of the I/Os of a load where nothing is waited for.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Service {
+    directions: [Served; 2],
+}
+
+/// One direction.
+#[derive(Debug, Clone, PartialEq)]
+struct Served {
+    ios: f64,
+    curve: QuantileCurve,
+    /// Time to transfer a request of the mean size.
+    transfer: Nanos,
+}
+
+impl Service {
+    /// Those of a volume with these limits.
+    pub(super) fn of(demand: &Demand, limits: &Limits) -> Self {
+        let served = |side: Side, curve: &QuantileCurve| {
+            let bytes = if side.ios > 0.0 { side.bytes / side.ios } else { 0.0 };
+            let transfer = Nanos(whole(bytes * f64::from(limits.service.transfer_ps_per_byte) / 1e3));
+            Served { ios: side.ios, curve: curve.clone(), transfer }
+        };
+        let reads = served(demand.total(|step| step.reads), &limits.service.read);
+        let writes = served(demand.total(|step| step.writes), &limits.service.write);
+        Self { directions: [reads, writes] }
+    }
+
+    fn ios(&self) -> f64 {
+        self.directions.iter().map(|direction| direction.ios).sum()
+    }
+
+    /// The longest.
+    pub(super) fn most(&self) -> Nanos {
+        let longest = |served: &Served| served.curve.quantile(1_000_000) + served.transfer;
+        self.directions.iter().map(longest).max().unwrap_or_default()
+    }
+
+    /// Share of the I/Os (0 to 1) that take longer; 0 without any.
+    pub(super) fn above(&self, time: Nanos) -> f64 {
+        let ios = self.ios();
+        if ios <= 0.0 {
+            return 0.0;
+        }
+        let slow = |served: &Served| served.ios * slower(&served.curve, served.transfer, time);
+        self.directions.iter().map(slow).sum::<f64>() / ios
+    }
+}
+
+/// The least time, to a microsecond, that no more than a share of the I/Os (0 to 1) exceed. `most` is above all of them.
+pub(super) fn quantile(most: Nanos, exceeded: f64, above: impl Fn(Nanos) -> f64) -> Nanos {
+    let (mut low, mut high) = (0_u64, most.0);
+    // A microsecond is finer than any of the figures.
+    while high - low >= 1_000 {
+        let middle = low + (high - low) / 2;
+        if above(Nanos(middle)) > exceeded { low = middle } else { high = middle }
+    }
+    Nanos(high)
 }
 
 /// Share of the services (0 to 1) that take longer.

@@ -18,7 +18,7 @@ pub struct Inconsistency {
 
 /// The most that EBS counts as one operation of any volume, bytes: of an HDD volume. Of an SSD volume it is 256 KiB:
 /// <https://docs.aws.amazon.com/ebs/latest/userguide/ebs-io-characteristics.html>.
-const LARGEST_UNIT: u64 = MIB;
+pub(super) const LARGEST_UNIT: u32 = 1 << 20;
 /// Times its bound that a figure is above it: minutes of two metrics may be cut a moment apart.
 const ROOM: f64 = 1.1;
 /// From this number of operations in an interval on, their mean size is judged.
@@ -30,7 +30,7 @@ pub(super) fn inconsistencies(load: &VolumeLoad, today: Option<&Resolved>) -> Ve
     type Side = fn(&LoadInterval) -> (f64, f64);
     let sides: [(&str, Side); 2] =
         [("reads", |one| (one.reads, one.read_bytes)), ("writes", |one| (one.writes, one.written_bytes))];
-    let unit = today.map_or(LARGEST_UNIT, |volume| u64::from(volume.members[0].accounting.unit_bytes));
+    let unit = u64::from(today.map_or(LARGEST_UNIT, |volume| volume.members[0].accounting.unit_bytes));
     let of = today.map_or("any volume", |volume| &volume.spec.volume.kind);
     for (kind, side) in sides {
         let size = |one: &LoadInterval| {

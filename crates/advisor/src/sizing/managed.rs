@@ -27,6 +27,10 @@ const RDS_LEAST_GIB: (u64, u64) = (20, 100);
 const ACU_GIB: f64 = 2.0;
 /// The most capacity units of an instance.
 const MOST_ACU: f64 = 256.0;
+/// Aurora charges a page read as one request of so many bytes (Aurora FAQ).
+const AURORA_PAGE: f64 = 16_384.0;
+/// It charges log in units of so many bytes.
+const AURORA_LOG: f64 = 4_096.0;
 /// Seconds of a month of [`HOURS_A_MONTH`].
 const MONTH_S: f64 = HOURS_A_MONTH as f64 * 3600.0;
 
@@ -90,22 +94,20 @@ pub struct AuroraIo {
 }
 
 impl AuroraIo {
-    /// What a load comes to, by its mean. `log_bytes` are the bytes of redo log a second where they are known; else they are
+    /// What a load comes to, by its mean: reads by their own number and bytes, log by the bytes that were written. `log_bytes` are the bytes of redo log a second where they are known; else they are
     /// between none and all that is written.
     #[must_use]
     pub fn of(demand: &Demand, log_bytes: Option<f64>) -> Option<Self> {
         let seconds = demand.seconds();
-        let reads: f64 = demand
-            .steps
-            .iter()
-            .map(|step| (step.ios * step.reads).max(step.bytes * step.reads / 16_384.0))
-            .sum();
-        let written: f64 = demand.steps.iter().map(|step| step.bytes * (1.0 - step.reads)).sum();
+        let reads: f64 =
+            demand.steps.iter().map(|step| step.reads.ios.max(step.reads.bytes / AURORA_PAGE)).sum();
+        let written: f64 = demand.steps.iter().map(|step| step.writes.bytes).sum();
         let a_month = |amount: f64| amount / seconds * MONTH_S;
         (seconds > 0.0).then(|| Self {
             reads: a_month(reads),
-            least_writes: log_bytes.map_or(0.0, |bytes| bytes / 4_096.0 * MONTH_S),
-            most_writes: log_bytes.map_or(a_month(written / 4_096.0), |bytes| bytes / 4_096.0 * MONTH_S),
+            least_writes: log_bytes.map_or(0.0, |bytes| bytes / AURORA_LOG * MONTH_S),
+            most_writes: log_bytes
+                .map_or(a_month(written / AURORA_LOG), |bytes| bytes / AURORA_LOG * MONTH_S),
         })
     }
 

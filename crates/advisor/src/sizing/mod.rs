@@ -6,11 +6,17 @@
 mod answer;
 mod carry;
 pub mod change;
+mod charge;
 mod demand;
 mod inconsistent;
 mod inputs;
+mod little;
 pub mod managed;
+mod origin;
+mod recorded;
 mod search;
+mod setup;
+mod throttled;
 
 #[cfg(test)]
 mod tests;
@@ -19,10 +25,15 @@ pub use answer::{
     ARRAY_OPERATION, Asked, CheaperArray, Choice, InstanceChoice, MOST_ROOM, Safer, Safety, Sizing, Today,
     place_of_answer, size,
 };
-pub use carry::{Carried, Limit, Setup, WAIT_THAT_COUNTS};
-pub use demand::{Demand, Spread};
+pub use carry::{Carried, Limit, WAIT_THAT_COUNTS};
+pub use demand::{Demand, SSD_UNIT, Spread, operations_of};
 pub use inconsistent::Inconsistency;
-pub use inputs::{Contradiction, Inputs, Little, LoadOrigin, QueueRule, Throttled, examine, queue_rule};
+pub use inputs::{Contradiction, Inputs, QueueRule, examine, queue_rule};
+pub use little::LittlesLaw;
+pub use origin::LoadOrigin;
+pub use recorded::{RecordedCredits, RecordedLatency, RecordedPast};
 pub use search::{
     Candidate, IOPS_STEP, InstanceNeeds, KINDS, Objective, PricedInstance, Space, THROUGHPUT_STEP, is_arm,
 };
+pub use setup::Setup;
+pub use throttled::Throttled;

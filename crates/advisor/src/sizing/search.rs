@@ -4,14 +4,19 @@
 //! by halving, and what cannot be cheaper than the best one so far is passed over: the answer is that of trying everything on
 //! the same steps of IOPS and throughput.
 
+use std::cell::OnceCell;
+
 use ebbtide_catalog::{
     Catalog, InstancePrice, InstanceType, IopsRange, Prices, Raid0, Resolved, Spec, ThroughputRange, Usd,
     VolumeSpec,
 };
 use ebbtide_volume::{Accounting, GIB, Limits, Nanos};
 
-use super::carry::{Carried, Setup};
+use super::carry::Carried;
+use super::charge::Charges;
 use super::demand::Demand;
+use super::inconsistent::LARGEST_UNIT;
+use super::setup::Setup;
 
 /// IOPS are provisioned in steps of this.
 pub const IOPS_STEP: u64 = 100;
@@ -56,6 +61,8 @@ pub struct Space<'a> {
     pub most_members: u16,
     /// The instance that the volumes are attached to; None where its limits are not looked at.
     pub instance: Option<&'a InstanceType>,
+    /// Whether what an idle gp3 gives beyond its rate counts: see [`Setup::counts_allowance`].
+    pub counts_allowance: bool,
 }
 
 /// A configuration of volumes, with its price.
@@ -80,16 +87,31 @@ impl<'a> Space<'a> {
     /// Whether volumes carry the load and meet the objective.
     #[must_use]
     pub fn meets(&self, volumes: &Resolved) -> bool {
-        let carried =
-            self.demand.carried_within(&setup(volumes, self.instance), 1.0 - self.objective.carried + 1e-12);
-        volumes.size_bytes() >= self.objective.size_bytes
-            && carried.is_some_and(|carried| self.objective.met_by(&carried))
+        self.meets_counted(volumes, &Charges::of(self.demand, &self.setup(volumes)))
+    }
+
+    /// The same, where it is known already what the volumes count of the load.
+    fn meets_counted(&self, volumes: &Resolved, charges: &Charges) -> bool {
+        if volumes.size_bytes() < self.objective.size_bytes {
+            return false;
+        }
+        let allowed = 1.0 - self.objective.carried + 1e-12;
+        let carried = self.demand.carried_as(charges, &self.setup(volumes), allowed);
+        carried.is_some_and(|carried| self.objective.met_by(&carried))
     }
 
     /// How volumes carry the load.
     #[must_use]
     pub fn carried(&self, volumes: &Resolved) -> Carried {
-        self.demand.carried_by(&setup(volumes, self.instance))
+        self.demand.carried_by(&self.setup(volumes))
+    }
+
+    /// What a configuration of volumes is for [`Demand::carried_by`].
+    pub(super) fn setup<'v>(&self, volumes: &'v Resolved) -> Setup<'v>
+    where
+        'a: 'v,
+    {
+        Setup { counts_allowance: self.counts_allowance, ..setup(volumes, self.instance) }
     }
 
     /// The cheapest of all types and numbers of members; cheaper than `below`, where that is given.
@@ -131,7 +153,7 @@ impl<'a> Space<'a> {
         if need > most {
             return None;
         }
-        let family = Family { space: self, kind, members, below, need, most };
+        let family = Family { space: self, kind, members, below, need, most, charges: OnceCell::new() };
         match (range.iops, range.throughput) {
             (Some(iops), Some(throughput)) => family.by_both(iops, throughput),
             (Some(iops), None) => family.by_iops(iops),
@@ -140,13 +162,14 @@ impl<'a> Space<'a> {
     }
 }
 
-/// What a configuration of volumes is for [`Demand::carried_by`].
+/// Volumes on an instance, without what idle ones give beyond their rate.
 pub(super) fn setup<'a>(volumes: &'a Resolved, instance: Option<&'a InstanceType>) -> Setup<'a> {
     Setup {
         limits: &volumes.members[0],
         members: volumes.spec.members(),
         chunk_bytes: volumes.chunk_bytes,
         instance: instance.map(|instance| &instance.limits),
+        counts_allowance: false,
     }
 }
 
@@ -160,6 +183,8 @@ struct Family<'a, 'b> {
     need: u64,
     /// The largest.
     most: u64,
+    /// What they count of the load: the same whatever their size and rates.
+    charges: OnceCell<Charges>,
 }
 
 impl Family<'_, '_> {
@@ -184,7 +209,9 @@ impl Family<'_, '_> {
     }
 
     fn meets(&self, candidate: &Candidate) -> bool {
-        self.space.meets(&candidate.resolved)
+        let setup = self.space.setup(&candidate.resolved);
+        let charges = self.charges.get_or_init(|| Charges::of(self.space.demand, &setup));
+        self.space.meets_counted(&candidate.resolved, charges)
     }
 
     /// gp2, st1, sc1: the size decides.
@@ -241,6 +268,18 @@ impl Family<'_, '_> {
         }
         best
     }
+}
+
+/// A volume without limits whose operations are the largest that any type counts: no type charges the instance less.
+fn endless() -> Limits {
+    let accounting = Accounting { unit_bytes: LARGEST_UNIT, ..Accounting::per_io() };
+    Limits { accounting, ..Limits::unlimited(GIB) }
+}
+
+/// One volume on an instance.
+fn on_instance<'v>(limits: &'v Limits, instance: Option<&'v InstanceType>) -> Setup<'v> {
+    let instance = instance.map(|instance| &instance.limits);
+    Setup { limits, members: 1, chunk_bytes: GIB, instance, counts_allowance: false }
 }
 
 /// The values from `low` to `high` by steps, the last one `high` itself.
@@ -327,20 +366,11 @@ fn is_burstable(name: &str) -> bool {
 }
 
 impl<'a> Space<'a> {
-    /// Whether an instance alone carries the load, whatever the volumes.
-    fn carried_by_instance(&self, instance: &InstanceType, volumes: &Resolved) -> bool {
-        let own = &volumes.members[0];
-        // No type charges the instance less.
-        let accounting = Accounting { whole_units: false, ..own.accounting };
-        let endless = Limits { iops: None, throughput: None, accounting, ..own.clone() };
-        let setup = Setup {
-            limits: &endless,
-            members: 1,
-            chunk_bytes: volumes.chunk_bytes,
-            instance: Some(&instance.limits),
-        };
+    /// Whether an instance alone carries the load, whatever the volumes. `endless` charges it least of all.
+    fn carried_by_instance(&self, instance: &InstanceType, endless: &Limits, charges: &Charges) -> bool {
         let objective = Objective { p99: None, ..self.objective };
-        let carried = self.demand.carried_within(&setup, 1.0 - objective.carried + 1e-12);
+        let setup = on_instance(endless, Some(instance));
+        let carried = self.demand.carried_as(charges, &setup, 1.0 - objective.carried + 1e-12);
         carried.is_some_and(|carried| objective.met_by(&carried))
     }
 
@@ -350,6 +380,8 @@ impl<'a> Space<'a> {
     pub fn cheapest_with(&self, instances: &[PricedInstance<'a>]) -> Option<(PricedInstance<'a>, Candidate)> {
         // Without an instance's limits volumes cost no more.
         let alone = Space { instance: None, ..*self }.cheapest(None)?;
+        let endless = endless();
+        let charges = Charges::of(self.demand, &on_instance(&endless, None));
         let mut by_price: Vec<PricedInstance<'a>> = instances.to_vec();
         by_price.sort_by_key(|one| one.price.month());
         let mut best: Option<(PricedInstance<'a>, Candidate, Usd)> = None;
@@ -358,7 +390,7 @@ impl<'a> Space<'a> {
             if below.is_some_and(|below| one.price.month() + alone.usd >= below) {
                 break;
             }
-            if !self.carried_by_instance(one.instance, &alone.resolved) {
+            if !self.carried_by_instance(one.instance, &endless, &charges) {
                 continue;
             }
             let with = Space { instance: Some(one.instance), ..*self };

@@ -5,6 +5,7 @@ mod carrying;
 mod cheapest;
 mod figures;
 mod platforms;
+mod simulated;
 
 use ebbtide_catalog::{Catalog, Resolved, Spec};
 use ebbtide_observe::{LoadInterval, VolumeLoad};
@@ -31,6 +32,19 @@ fn of_size(bytes: f64, steps: &[(f64, f64)]) -> VolumeLoad {
         }
     };
     VolumeLoad { intervals: steps.iter().map(interval).collect() }
+}
+
+/// A load of requests of other sizes for reads and for writes, as (requests a second, bytes of one), for so many seconds.
+fn of_sides(reads: (f64, f64), writes: (f64, f64), seconds: f64) -> VolumeLoad {
+    let interval = LoadInterval {
+        seconds,
+        reads: reads.0,
+        read_bytes: reads.0 * reads.1,
+        writes: writes.0,
+        written_bytes: writes.0 * writes.1,
+        ..LoadInterval::default()
+    };
+    VolumeLoad { intervals: vec![interval] }
 }
 
 fn volume(spec: &str) -> Resolved {

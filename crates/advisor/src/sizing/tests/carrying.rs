@@ -3,9 +3,9 @@
 use ebbtide_catalog::Catalog;
 use ebbtide_volume::Nanos;
 
-use super::{load, of_size, volume};
+use super::{load, of_sides, of_size, volume};
 use crate::sizing::search::setup;
-use crate::sizing::{Carried, Demand, Limit};
+use crate::sizing::{Carried, Demand, Limit, Setup};
 
 fn carried(spec: &str, steps: &[(f64, f64)]) -> Carried {
     Demand::of(&load(steps), 1.0).carried_by(&setup(&volume(spec), None))
@@ -24,18 +24,30 @@ fn a_load_below_the_limits_waits_for_nothing_and_takes_its_service_time() {
 
 #[test]
 fn what_a_peak_leaves_is_carried_over_the_intervals_after_it() {
-    // 2,000 above the limit for a minute, less what gp3 has saved, are 117,000; then 500 a second are worked off.
+    // 2,000 above the limit for a minute are 120,000; then 500 a second are worked off.
     let steps =
         [&[(1_000.0, 60.0)][..], &[(5_000.0, 60.0)], &[(2_500.0, 60.0); 6], &[(100.0, 60.0)]].concat();
     let carried = carried("gp3:size=500GiB", &steps);
     assert_eq!(carried.limited_by(), Some(Limit::VolumeIops));
     let longest = carried.longest.as_secs_f64();
-    assert!((longest - 117_000.0 / 3_000.0).abs() < 0.1, "{longest}");
-    // From soon after the start of the peak until the queue is empty.
+    assert!((longest - 120_000.0 / 3_000.0).abs() < 0.1, "{longest}");
+    // From the start of the peak until the queue is empty.
     let waited = carried.waiting * 9.0 * 60.0;
-    let expected = 60.0 - 1.5 + 117_000.0 / 500.0;
+    let expected = 60.0 + 120_000.0 / 500.0;
     assert!((waited - expected).abs() < 2.0, "{waited} for {expected}");
     assert!(!carried.overloaded);
+}
+
+#[test]
+fn what_an_idle_gp3_gives_beyond_its_rate_counts_only_where_it_is_asked_for() {
+    // A second at 37,631 between quiet ones.
+    let steps = [&[(500.0, 1.0); 30][..], &[(37_631.0, 1.0)], &[(500.0, 1.0); 30]].concat();
+    let demand = Demand::of(&load(&steps), 1.0);
+    let volume = volume("gp3:size=500GiB,iops=20000,throughput=1000");
+    let own = setup(&volume, None);
+    assert_eq!(demand.carried_by(&own).limited_by(), Some(Limit::VolumeIops));
+    let counted = demand.carried_by(&Setup { counts_allowance: true, ..own });
+    assert_eq!((counted.waiting, counted.limited_by()), (0.0, None));
 }
 
 #[test]
@@ -88,6 +100,37 @@ fn large_operations_are_split_and_a_disk_charges_whole_ones() {
     let small = |ios: f64| carried("st1:size=1024GiB", &[(ios, 600.0); 600]);
     assert_eq!(small(39.0).limited_by(), None);
     assert_eq!(small(50.0).limited_by(), Some(Limit::VolumeCredits));
+}
+
+#[test]
+fn each_direction_waits_by_its_own_size_on_volumes_disks_and_arrays() {
+    let kib = 1_024.0;
+    let limited = |spec: &str, reads: (f64, f64), writes: (f64, f64)| {
+        let demand = Demand::of(&of_sides(reads, writes, 600.0), 1.0);
+        let volumes = volume(spec);
+        let carried = demand.carried_by(&setup(&volumes, None));
+        carried.limited_by()
+    };
+    // 3,600 and 400 x 4 are 5,200; either direction may be the large one.
+    for (reads, writes) in
+        [((3_600.0, 4.0 * kib), (400.0, 1_024.0 * kib)), ((400.0, 1_024.0 * kib), (3_600.0, 4.0 * kib))]
+    {
+        assert_eq!(limited("gp3:size=500GiB,iops=5200,throughput=500", reads, writes), None);
+        assert_eq!(
+            limited("gp3:size=500GiB,iops=5100,throughput=500", reads, writes),
+            Some(Limit::VolumeIops)
+        );
+    }
+    // 1 TiB of st1 has 40 MiB/s for ever: 10 reads of 2 MiB are 20 units, and 15 small writes 15 more.
+    let disk = |writes: f64| limited("st1:size=1024GiB", (10.0, 2_048.0 * kib), (writes, 4.0 * kib));
+    assert_eq!((disk(15.0), disk(25.0)), (None, Some(Limit::VolumeCredits)));
+    // Of an array a request of 256 KiB that begins at any page has the end of a chunk of 512 KiB in it nearly every other time.
+    let array = |iops: u64| {
+        let spec = format!("raid0(2x gp3:size=100GiB,iops={iops},throughput=1800)");
+        limited(&spec, (3_000.0, 4.0 * kib), (8_000.0, 256.0 * kib))
+    };
+    // 3,000 and 8,000 x (1 + 240 / 512), half of it on each.
+    assert_eq!((array(7_400), array(7_300)), (None, Some(Limit::VolumeIops)));
 }
 
 #[test]

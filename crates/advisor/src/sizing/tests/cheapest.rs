@@ -85,6 +85,7 @@ proptest! {
             objective: objective(gib, carried, p99_ms.map(Nanos::from_ms)),
             most_members: 2,
             instance: None,
+            counts_allowance: false,
         };
         let found = space.cheapest(None);
         if let Some((usd, spec)) = cheapest_by_trying(&space, gib) {
@@ -113,6 +114,7 @@ fn the_oracle_would_find_a_dearer_answer() {
         objective: objective(300, 1.0, None),
         most_members: 1,
         instance: None,
+        counts_allowance: false,
     };
     let found = space.cheapest(None).unwrap();
     let (tried, _) = cheapest_by_trying(&space, 300).unwrap();
@@ -134,6 +136,7 @@ fn more_is_bought_only_of_what_is_needed() {
             objective: objective(gib, 1.0, None),
             most_members: members,
             instance: None,
+            counts_allowance: false,
         };
         let found = space.cheapest(None).unwrap();
         (crate::sizing::change::short(&found.resolved.spec).to_string(), found.usd.to_string())
@@ -181,6 +184,7 @@ fn an_instance_is_chosen_with_the_volumes_and_its_price_counts() {
             objective: objective(500, 1.0, None),
             most_members: 1,
             instance: None,
+            counts_allowance: false,
         };
         let (instance, volumes) = space.cheapest_with(&fitting).unwrap();
         let by_trying = fitting.iter().filter_map(|one| {
@@ -207,6 +211,7 @@ fn a_p99_below_that_of_a_type_leaves_it_out() {
         objective: objective(500, 1.0, Some(Nanos::from_us(700))),
         most_members: 1,
         instance: None,
+        counts_allowance: false,
     };
     let kinds: Vec<String> =
         space.cheapest_of_each().iter().map(|one| one.resolved.spec.volume.kind.clone()).collect();
@@ -229,6 +234,7 @@ fn iops_are_bought_in_place_of_throughput_where_that_is_cheaper() {
         objective: objective(500, 0.75, None),
         most_members: 1,
         instance: None,
+        counts_allowance: false,
     };
     let found = space.cheapest_of("gp3", 1, None).unwrap();
     // Every step that the search has, as far as it may matter.
@@ -253,6 +259,7 @@ fn asked<'q, 'a>(catalog: &'a Catalog, demand: &'q Demand, gib: u64, most_member
         most_members,
         arrays_asked: false,
         today: None,
+        past: None,
         instance: None,
         instances: &[],
     }

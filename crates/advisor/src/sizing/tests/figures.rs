@@ -1,9 +1,12 @@
 //! Figures that agree, that do not, and a past that was throttled.
 
+use ebbtide_catalog::Catalog;
 use ebbtide_observe::{Limited, LoadInterval, VolumeLoad};
+use ebbtide_volume::{GIB, Nanos};
+use proptest::prelude::*;
 
-use super::{load, of_size, volume};
-use crate::sizing::{LoadOrigin, examine, queue_rule};
+use super::{load, of_sides, of_size, volume};
+use crate::sizing::{Asked, Demand, LoadOrigin, Objective, examine, queue_rule, size};
 
 /// Intervals of a minute with a latency, s, and the queue of Little's law.
 fn timed(ios: f64, latency_s: f64, minutes: usize) -> VolumeLoad {
@@ -12,6 +15,59 @@ fn timed(ios: f64, latency_s: f64, minutes: usize) -> VolumeLoad {
         (one.read_s, one.write_s, one.queue) = (Some(latency_s), Some(latency_s), Some(ios * latency_s));
     }
     load
+}
+
+/// Seconds in which a number of reads starts every `period` seconds and takes 1.2 s: the kernel counts the queue as it
+/// passes, and the operations when they end.
+fn straddling(period: usize, seconds: usize) -> VolumeLoad {
+    let mut load = load(&vec![(0.0, 1.0); seconds]);
+    for (second, one) in load.intervals.iter_mut().enumerate() {
+        match second % period {
+            0 => one.queue = Some(20.0),
+            1 => {
+                (one.queue, one.reads, one.writes) = (Some(4.0), 20.0, 0.0);
+                (one.read_bytes, one.read_s) = (20.0 * 16_384.0, Some(1.2));
+            }
+            _ => one.queue = Some(0.0),
+        }
+    }
+    load
+}
+
+#[test]
+fn requests_that_straddle_samples_do_not_make_a_sound_record_inconsistent() {
+    for (period, seconds) in [(2, 40), (2, 1_000), (5, 7), (3, 2_000)] {
+        let load = straddling(period, seconds);
+        let inputs = examine(&load, LoadOrigin::Host, None, None).unwrap();
+        let little = inputs.little.unwrap();
+        assert!(inputs.is_consistent() && little.agrees_pct == 100.0, "{period}: {little:?}");
+    }
+    // A queue that is half as long again is wrong over any window.
+    let mut wrong = straddling(2, 1_000);
+    wrong.intervals.iter_mut().for_each(|one| one.queue = one.queue.map(|queue| queue * 1.5));
+    assert!(!examine(&wrong, LoadOrigin::Host, None, None).unwrap().is_consistent());
+    // A gap ends a window: what was in flight at its edges is not of the same requests.
+    let mut gaps = straddling(2, 40);
+    gaps.intervals.retain(|one| !(10.0..20.0).contains(&one.start_s));
+    assert!(examine(&gaps, LoadOrigin::Host, None, None).unwrap().is_consistent());
+}
+
+proptest! {
+    #[test]
+    fn means_that_agree_to_a_hundredth_are_never_inconsistent(
+        queues in proptest::collection::vec(0.1_f64..50.0, 2..40), latency_s in 0.0005_f64..5.0,
+    ) {
+        // The operations of an interval are those of another one's queue.
+        let mut load = load(&vec![(0.0, 1.0); queues.len()]);
+        for (place, one) in load.intervals.iter_mut().enumerate() {
+            let ended = queues[queues.len() - 1 - place] / latency_s;
+            (one.queue, one.reads, one.read_s) = (Some(queues[place]), ended, Some(latency_s));
+            one.read_bytes = ended * 4_096.0;
+        }
+        let little = examine(&load, LoadOrigin::Host, None, None).unwrap().little.unwrap();
+        prop_assert!((little.queue - little.expected).abs() < 1e-6 * little.queue);
+        prop_assert!(little.agrees(), "{:?}", little);
+    }
 }
 
 #[test]
@@ -65,10 +121,120 @@ fn a_past_at_its_limit_that_waited_is_throttled_and_one_that_did_not_wait_is_not
     let found = throttled(&load).unwrap();
     assert_eq!((found.time_pct, found.seen_iops), (25.0, 2_990.0));
     assert_eq!(found.because, ["it ran at the IOPS of gp3"]);
-    // A queue of 59.8 at 0.7 ms each.
-    assert!((found.implied_iops.unwrap() - 59.8 / 0.0007).abs() < 1.0, "{found:?}");
-    let implied = found.implied(&load, 1.0).unwrap().iops().unwrap();
-    assert!((implied.max - 59.8 / 0.0007).abs() < 1.0 && implied.p50 == 1_000.0, "{implied:?}");
+    // A queue of 59.8 that does not grow is of clients that wait: it does not say what they would have sent.
+    assert_eq!((found.served_before_iops, found.implied_iops), (None, None));
+    assert_eq!(found.implied(&load, 1.0), None);
+    // One that grows by 500 a second is of work that came.
+    for (minute, one) in load.intervals[60..].iter_mut().enumerate() {
+        one.queue = Some(500.0 * 60.0 * (minute as f64 + 0.5));
+    }
+    let found = throttled(&load).unwrap();
+    assert!((found.implied_iops.unwrap() - 3_490.0).abs() < 1.0, "{found:?}");
+    let implied = found.implied(&load, 2.0).unwrap().requests().unwrap();
+    assert!((implied.max - 6_980.0).abs() < 1.0 && implied.p50 == 2_000.0, "{implied:?}");
+}
+
+/// Minutes of 100 GiB of gp2 in a night: (operations a second, latency in s, credits), with the queue of Little's law.
+fn night(minutes: &[(f64, f64, f64)]) -> VolumeLoad {
+    let mut load = load(&minutes.iter().map(|(ios, ..)| (*ios, 60.0)).collect::<Vec<_>>());
+    for (one, (ios, latency_s, credits)) in load.intervals.iter_mut().zip(minutes) {
+        (one.read_s, one.write_s) = (Some(*latency_s), Some(*latency_s));
+        (one.queue, one.credits) = (Some(ios * latency_s), Some(*credits));
+    }
+    load
+}
+
+#[test]
+fn a_past_without_credits_is_bounded_by_what_was_served_before_they_ended() {
+    let today = volume("gp2:size=100GiB");
+    let examined = |load: &VolumeLoad| examine(load, LoadOrigin::EbsMetrics, Some(&today), None).unwrap();
+    // 32 clients in the queue: at 0.9 ms each Little's law would have 35,556 IOPS.
+    let minutes = [
+        &[(2_900.0, 0.001, 1.0); 10][..],
+        &[(200.0, 0.0008, 1.0); 30],
+        &[(2_200.0, 0.0012, 0.5); 30],
+        &[(300.0, 0.107, 0.0); 60],
+        &[(100.0, 0.0008, 0.1); 60],
+    ]
+    .concat();
+    let load = night(&minutes);
+    let found = examined(&load).throttled.unwrap();
+    // The peak before the credits were last full does not belong to the burst that ended them.
+    assert_eq!((found.served_before_iops, found.implied_iops), (Some(2_200.0), Some(2_200.0)));
+    assert!((found.credits_ended_pct - 60.0 / 190.0 * 100.0).abs() < 0.1, "{found:?}");
+    let implied = found.implied(&load, 1.2).unwrap().requests().unwrap();
+    assert!((implied.p50 - 2_640.0).abs() < 1e-6, "{implied:?}");
+    // The first interval that has no credits may have had them nearly to its end.
+    let mut nearly = load.clone();
+    for one in &mut nearly.intervals[65..70] {
+        one.credits = Some(0.006);
+    }
+    let found = examined(&nearly).throttled.unwrap();
+    assert_eq!(found.served_before_iops, Some(2_200.0));
+    assert!((found.implied_iops.unwrap() - 2_200.0).abs() < 1.0, "{found:?}");
+    // Without the column of the credits, the baseline and the latency show it.
+    let mut unnamed = load.clone();
+    unnamed.intervals.iter_mut().for_each(|one| one.credits = None);
+    let found = examined(&unnamed).throttled.unwrap();
+    assert_eq!(found.because, ["it ran at the baseline IOPS of gp2, as without burst credits"]);
+    assert!((found.time_pct - 60.0 / 190.0 * 100.0).abs() < 0.1, "{found:?}");
+    assert_eq!(found.implied_iops, Some(2_900.0), "nothing says that the credits were full since");
+    // A record that begins without credits has what another of its bursts had.
+    let found = examined(&night(&[&minutes[70..], &minutes[..130]].concat())).throttled.unwrap();
+    assert_eq!((found.served_before_iops, found.implied_iops), (Some(2_200.0), Some(2_200.0)));
+    // And nothing where there is no other.
+    let found = examined(&night(&minutes[70..])).throttled.unwrap();
+    assert_eq!((found.served_before_iops, found.implied_iops), (None, None));
+}
+
+#[test]
+fn a_limit_is_reached_by_operations_as_the_volume_counts_them() {
+    // 1,000 reads of 4 KiB and 500 writes of 1 MiB are 3,000 operations.
+    let mut load = of_sides((1_000.0, 4_096.0), (500.0, 1_048_576.0), 60.0);
+    for one in &mut load.intervals {
+        (one.read_s, one.write_s) = (Some(0.02), Some(0.02));
+    }
+    let today = volume("gp3:size=500GiB,iops=3000,throughput=750");
+    let found = examine(&load, LoadOrigin::Host, Some(&today), None).unwrap().throttled.unwrap();
+    assert_eq!((found.because, found.seen_iops), (vec!["it ran at the IOPS of gp3".to_owned()], 3_000.0));
+}
+
+#[test]
+fn what_is_in_the_record_wins_over_the_model() {
+    let catalog = Catalog::builtin();
+    let today = volume("gp2:size=100GiB");
+    let now = |minutes: &[(f64, f64, f64)]| {
+        let load = night(minutes);
+        let inputs = examine(&load, LoadOrigin::EbsMetrics, Some(&today), None).unwrap();
+        let demand = Demand::of(&load, 1.0);
+        let objective = Objective { size_bytes: 100 * GIB, carried: 0.999, p99: None };
+        let asked = Asked {
+            catalog: &catalog,
+            prices: catalog.prices(None).unwrap(),
+            now: &demand,
+            planned: &demand,
+            implied: None,
+            objective,
+            most_members: 1,
+            arrays_asked: false,
+            today: Some(&today),
+            past: inputs.past.as_ref(),
+            instance: None,
+            instances: &[],
+        };
+        size(&asked).today.unwrap()
+    };
+    let slow = now(&[&[(200.0, 0.0008, 1.0); 90][..], &[(300.0, 0.053, 0.0); 10]].concat());
+    // A seventh of the I/O took 53 ms. The model sees 300 operations on a volume that gives 300.
+    assert_eq!(slow.latency(0.99).as_us(), 53_000);
+    assert!(slow.now.latency(0.99) < Nanos::from_ms(5) && slow.now.waiting == 0.0);
+    assert!(!slow.meets_now && !slow.meets_planned && slow.choice.room.is_none());
+    let credits = slow.past.as_ref().unwrap().credits.unwrap();
+    assert_eq!((credits.lowest, credits.at_zero, credits.zero_after_s), (0.0, 0.1, Some(5_400.0)));
+    // Where no interval shows a wait, the times are those of the type: means hide what is slow.
+    let quick = now(&[(200.0, 0.0008, 1.0); 100]);
+    assert_eq!(quick.latency(0.99), quick.now.latency(0.99));
+    assert!(quick.meets_now && quick.latency.unwrap().longest_mean().is_none());
 }
 
 #[test]

@@ -4,7 +4,7 @@ use ebbtide_catalog::Catalog;
 use ebbtide_catalog::price_list::PriceList;
 use ebbtide_volume::GIB;
 
-use super::{load, volume};
+use super::{load, of_sides, volume};
 use crate::sizing::managed::{AuroraIo, Platform, platforms};
 use crate::sizing::{Demand, Objective, Space, change};
 
@@ -24,6 +24,7 @@ fn beside(catalog: &Catalog, per_second: f64, spec: &str, gib: u64) -> Vec<Platf
         objective: Objective { size_bytes: gib * GIB, carried: 1.0, p99: None },
         most_members: 1,
         instance: Some(&instance),
+        counts_allowance: false,
     };
     platforms(&space, &volume(spec), AuroraIo::of(&demand, None))
 }
@@ -104,6 +105,21 @@ fn known_redo_makes_the_bill_of_aurora_exact() {
     let io = AuroraIo::of(&demand, Some(409_600.0)).unwrap();
     assert_eq!((io.least_writes, io.most_writes), (100.0 * 2_628_000.0, 100.0 * 2_628_000.0));
     assert_eq!(io.reads, 1_000.0 * 2_628_000.0);
+}
+
+#[test]
+fn aurora_charges_each_direction_by_its_own_bytes() {
+    let kib = 1_024.0;
+    let month = 2_628_000.0;
+    let io = |reads, writes| AuroraIo::of(&Demand::of(&of_sides(reads, writes, 300.0), 1.0), None).unwrap();
+    // 1,000 pages, and 200 x 32 units of 4 KiB at most.
+    let small_reads = io((1_000.0, 16.0 * kib), (200.0, 128.0 * kib));
+    assert_eq!((small_reads.reads, small_reads.most_writes), (1_000.0 * month, 6_400.0 * month));
+    // Reads of a MiB are 64 pages each; a direction may be alone.
+    let large_reads = io((50.0, 1_024.0 * kib), (1_000.0, 4.0 * kib));
+    assert_eq!((large_reads.reads, large_reads.most_writes), (3_200.0 * month, 1_000.0 * month));
+    let alone = io((0.0, 0.0), (100.0, 16.0 * kib));
+    assert_eq!((alone.reads, alone.least_writes, alone.most_writes), (0.0, 0.0, 400.0 * month));
 }
 
 #[test]

@@ -1,0 +1,31 @@
+//! Words that several parts of the answer share.
+
+use ebbtide_advisor::sizing::MOST_ROOM;
+use ebbtide_catalog::MonthlyCost;
+use ebbtide_text::{figure, latency};
+use ebbtide_volume::Nanos;
+
+use super::plan::Plan;
+
+/// A time of metrics, s since 1970.
+pub(super) fn instant(at_s: f64) -> String {
+    #[expect(clippy::cast_possible_truncation, reason = "float casts saturate")]
+    let time = jiff::Timestamp::from_second(at_s as i64);
+    time.map_or_else(|_| format!("{at_s} s"), |time| time.to_string())
+}
+
+/// A multiple of the planned load as one of the recorded load.
+pub(super) fn room_words(plan: &Plan<'_>, room: f64) -> String {
+    let more = if room >= MOST_ROOM { " and more" } else { "" };
+    format!("{}x the load as it is{more}", figure(room * plan.factor()))
+}
+
+/// What volumes cost a month, with its parts.
+pub(super) fn cost_words(cost: Option<&MonthlyCost>) -> String {
+    cost.map_or_else(|| "no price here".to_owned(), |cost| format!("{} a month: {}", cost.usd, cost.parts()))
+}
+
+/// A time of an I/O or of a transaction.
+pub(super) fn time(time: Nanos) -> String {
+    latency(time.0 as f64 / 1e3)
+}
