@@ -20,7 +20,7 @@ done
 echo "iostat: $(iostat -V 2>&1 | head -n 1)"
 
 # A zone in which it is between three and four in the afternoon.
-ZONE=X$((10#$(date -u +%H) - 15))
+ZONE=XYZ$((10#$(date -u +%H) - 15))
 # The line of the time in a report, as the locale $1 has it.
 line_of() { env "LC_ALL=$1.UTF-8" "TZ=$ZONE" iostat -t -c 1 1 | sed -n 3p; }
 
