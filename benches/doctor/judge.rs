@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::EBBTIDE;
 use crate::peers::Peers;
+use crate::restart::{Fixed, is_planted, try_fixes};
 use crate::servers::{Mounted, Options, OwnVolume, Program, Running, run};
 use crate::situations::{Disk, Load, Situation, good};
 
@@ -27,6 +28,8 @@ pub(crate) struct Outcome {
     pub(crate) advisor: Option<bool>,
     /// Findings of the two on a healthy server.
     pub(crate) theirs: (usize, usize),
+    /// What came of the fixes of the planted findings; None where none is one of settings.
+    pub(crate) fixed: Option<Fixed>,
 }
 
 /// Sums over all situations.
@@ -44,6 +47,9 @@ pub(crate) struct Tally {
     tuner: usize,
     advisor: usize,
     theirs: (usize, usize),
+    /// Situations whose fixes were carried out, and those of which a finding was there again.
+    fixes: usize,
+    void: usize,
     pub(crate) skipped: usize,
     pub(crate) not_run: usize,
 }
@@ -59,6 +65,8 @@ impl Tally {
             self.theirs.1 += outcome.theirs.1;
             return;
         }
+        self.fixes += usize::from(outcome.fixed.is_some());
+        self.void += usize::from(matches!(outcome.fixed, Some(Fixed::Void(_))));
         self.faults += 1;
         self.live += usize::from(situation.edit.is_none());
         self.planted += situation.must.len();
@@ -68,7 +76,9 @@ impl Tally {
     }
 
     pub(crate) fn is_kept(&self) -> bool {
-        self.found == self.planted && self.wrong == 0 && self.not_run == 0
+        // Planted: each has to be reported.
+        let void = if is_planted() { self.fixes } else { 0 };
+        self.found == self.planted && self.wrong == 0 && self.not_run == 0 && self.void == void
     }
 
     pub(crate) fn text(&self, peers: &Peers) -> String {
@@ -76,6 +86,7 @@ impl Tally {
             |part: usize, whole: usize| if whole == 0 { 0.0 } else { 100.0 * part as f64 / whole as f64 };
         format!(
             "\n{} situations with a fault, {} healthy ones; {} not run, {} of servers that are not here\n\
+             fixes of settings that hold over a restart: {} of {}\n\
              ebbtide: recall {}/{} ({:.0}%), precision {}/{} ({:.0}%), healthy servers with a finding: {}\n\
              {}: {} of {} situations; on the healthy servers {} lines of findings\n\
              {}: {} of {} situations; on the healthy servers {} lines of findings",
@@ -83,6 +94,8 @@ impl Tally {
             self.healthy,
             self.not_run,
             self.skipped,
+            self.fixes - self.void,
+            self.fixes,
             self.found,
             self.planted,
             share(self.found, self.planted),
@@ -118,12 +131,22 @@ pub(crate) fn of_machine(programs: &[Program], dir: &Path) -> BTreeSet<String> {
     found.into_iter().filter(|code| is_of_machine(code)).collect()
 }
 
+/// A server that was looked at, and runs.
+pub(crate) struct Looked<'a> {
+    pub(crate) running: &'a mut Running,
+    /// With which it was started.
+    pub(crate) options: &'a Options,
+    /// What the doctor printed.
+    pub(crate) answer: &'a Value,
+    pub(crate) load: Option<Loading>,
+}
+
 /// Starts the server, plants the fault, has the doctor look, and then `also`.
 pub(crate) fn look(
     program: &Program,
     situation: &Situation,
     dir: &Path,
-    also: &mut dyn FnMut(&Running),
+    also: &mut dyn FnMut(Looked<'_>),
 ) -> Result<(BTreeSet<String>, Value), String> {
     let mut options: Options = good(program.name);
     for (name, value) in &situation.options {
@@ -133,7 +156,7 @@ pub(crate) fn look(
         };
     }
     let place = DataDirectory::make(&situation.disk, dir);
-    let running = Running::start(program, &place.data(), &dir.join("w"), &options)?;
+    let mut running = Running::start(program, &place.data(), &dir.join("w"), &options)?;
     if let Disk::Full(mib) = situation.disk {
         run("fallocate", &["-l", &format!("{mib}M"), &running.data.join("filler").to_string_lossy()]);
     }
@@ -156,8 +179,7 @@ pub(crate) fn look(
     if !answer["findings"].is_array() {
         return Err(format!("the doctor: {answer}"));
     }
-    also(&running);
-    drop(load);
+    also(Looked { running: &mut running, options: &options, answer: &answer, load });
     drop(running);
     let codes = |list: &Value| {
         let code = |one: &Value| one["code"].as_str().unwrap_or_default().to_owned();
@@ -181,7 +203,7 @@ fn until(session: &mut ebbtide_load::Session, query: &str, least: u64) -> Result
     }
 }
 
-fn doctor(running: &Running, situation: &Situation) -> Result<Value, String> {
+pub(crate) fn doctor(running: &Running, situation: &Situation) -> Result<Value, String> {
     let data = running.data.to_string_lossy();
     let words: Vec<String> = situation.words.iter().map(|word| word.replace("{data}", &data)).collect();
     let look = look_at(running, situation);
@@ -256,7 +278,7 @@ impl DataDirectory {
 }
 
 /// A load that goes on until it is dropped.
-struct Loading(Child);
+pub(crate) struct Loading(Child);
 
 impl Loading {
     fn start(running: &Running, load: Load) -> Self {
@@ -270,10 +292,20 @@ impl Loading {
         let prepare =
             if bulk { vec!["load", "prepare", "bulk_insert", &threads] } else { vec!["load", "prepare"] };
         run(EBBTIDE, &[&prepare[..], &base[..]].concat());
+        Self::again(running, load)
+    }
+
+    /// The same on tables that are there already.
+    pub(crate) fn again(running: &Running, load: Load) -> Self {
+        let socket = format!("--mysql-socket={}", running.socket.display());
+        let rows = format!("--table-size={}", load.rows);
+        let base = [socket.as_str(), "--mysql-user=root", "--tables=2", &rows];
+        let base = if load.workload == "bulk_insert" { &base[..2] } else { &base[..] };
+        let threads = format!("--threads={}", load.threads);
         let rate = format!("--rate={}", load.rate);
         let words = ["load", "run", load.workload, &threads, &rate, "--rand-type=uniform", "--time=300"];
         let child = Command::new(EBBTIDE)
-            .args([&words[..], &base[..]].concat())
+            .args([&words[..], base].concat())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
@@ -299,7 +331,8 @@ pub(crate) fn judge(
     peers: &Peers,
 ) -> Result<Outcome, String> {
     let mut outcome = Outcome::default();
-    let (found, _) = look(program, situation, dir, &mut |running| {
+    let (found, _) = look(program, situation, dir, &mut |looked| {
+        let Looked { running, options, answer, load } = looked;
         let tuner = peers.tuner(&running.socket);
         let advisor = peers.advisor(&running.socket);
         let names = |text: &Option<String>| {
@@ -309,6 +342,7 @@ pub(crate) fn judge(
         (outcome.tuner, outcome.advisor) = (names(&tuner), names(&advisor));
         let lines = |text: &Option<String>| text.as_ref().map_or(0, |text| text.lines().count());
         outcome.theirs = (lines(&tuner), lines(&advisor));
+        outcome.fixed = try_fixes(running, program, situation, options, answer, load);
     })?;
     let expected = |code: &str| situation.must.contains(&code) || situation.also.contains(&code);
     outcome.missed =

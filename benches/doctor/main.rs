@@ -1,7 +1,8 @@
 //! The doctor on servers with a planted fault, and on healthy ones: what it finds, what it should not have found, and what
 //! MySQLTuner and pt-variable-advisor say of the same servers.
 //!
-//! Each situation is a server of its own, started on a fresh data directory. `--only WORD,WORD` takes the situations whose names
+//! Each situation is a server of its own, started on a fresh data directory. Each fix of settings is carried out, and looked at
+//! after a restart (`restart`; `--plant-void` makes the fixes void, and each must be reported). `--only WORD,WORD` takes the situations whose names
 //! have one of the words. `--cost` takes no situation and measures what a look costs; `--only` then takes the servers whose names
 //! have one of the words. Takes root: data directories lie on file systems of their own. A tiny run does the first situation alone.
 #![allow(clippy::unwrap_used)] // a bench fails by a panic
@@ -13,6 +14,7 @@ mod captures;
 mod cost;
 mod judge;
 mod peers;
+mod restart;
 mod servers;
 mod situations;
 
@@ -21,6 +23,7 @@ use std::process::ExitCode;
 
 use judge::{Outcome, Tally};
 use peers::Peers;
+use restart::Fixed;
 use servers::{PROGRAMS, Program};
 use situations::Situation;
 
@@ -60,8 +63,11 @@ fn main() -> ExitCode {
         all.truncate(1);
     }
     let kept = run(&programs, &all, dir.path());
-    if tiny::tiny() || only.is_some() {
+    if tiny::tiny() {
         return ExitCode::SUCCESS;
+    }
+    if only.is_some() {
+        return ExitCode::from(u8::from(!kept));
     }
     let cost = cost::measure(&programs, dir.path());
     ExitCode::from(u8::from(!(kept && cost)))
@@ -73,8 +79,8 @@ fn run(programs: &[Program], all: &[Situation], dir: &Path) -> bool {
     let machine = judge::of_machine(programs, dir);
     println!("This machine itself has: {}. These findings are left out.", judge::list(&machine));
     println!(
-        "{:<44} {:<14} {:<10} {:<12} {:<12} other findings",
-        "situation", "server", "ebbtide", "MySQLTuner", "pt-va"
+        "{:<44} {:<14} {:<10} {:<10} {:<12} {:<12} other findings",
+        "situation", "server", "ebbtide", "fix", "MySQLTuner", "pt-va"
     );
     let mut tally = Tally::default();
     for situation in all {
@@ -109,8 +115,13 @@ fn line(situation: &Situation, outcome: &Outcome) -> String {
         (_, true) => "found".to_owned(),
         (_, false) => format!("MISSED {}", outcome.missed.join(" ")),
     };
+    let fixed = match &outcome.fixed {
+        None => "-".to_owned(),
+        Some(Fixed::Kept) => "kept".to_owned(),
+        Some(Fixed::Void(why)) => format!("VOID: {why}"),
+    };
     let line = format!(
-        "{:<44} {:<14} {own:<10} {:<12} {:<12} {}",
+        "{:<44} {:<14} {own:<10} {fixed:<10} {:<12} {:<12} {}",
         situation.name,
         situation.server,
         word(outcome.tuner),

@@ -75,6 +75,27 @@ impl Running {
             Command::new("cp").args(["-a", "--reflink=auto"]).arg(&program.template).arg(data).status();
         assert!(copied.is_ok_and(|status| status.success()), "cannot copy the data directory");
         fs::create_dir_all(work).unwrap();
+        Self::run(program, data, work, options)
+    }
+
+    /// Ends the server as its own users do, and starts it again on the same data with other options.
+    pub(crate) fn restart(&mut self, program: &Program, options: &Options) -> Result<(), String> {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM)
+            .map_err(|error| error.to_string())?;
+        let end = Instant::now() + Duration::from_secs(60);
+        while self.child.try_wait().unwrap().is_none() {
+            if Instant::now() > end {
+                return Err(format!("{} does not end", program.name));
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        let (data, work) = (self.data.clone(), self.socket.parent().unwrap().to_owned());
+        *self = Self::run(program, &data, &work, options)?;
+        Ok(())
+    }
+
+    fn run(program: &Program, data: &Path, work: &Path, options: &Options) -> Result<Self, String> {
         let (socket, log, file) = (work.join("s.sock"), work.join("error.log"), work.join("my.cnf"));
         let _ = fs::remove_file(&log);
         let head = format!(

@@ -238,7 +238,9 @@ fn durability() -> Vec<S> {
         S::option("D03", MYSQL_9, &[("sync-binlog", "1000")]),
         S::option("D04", MARIADB_10, &[("innodb-doublewrite", "OFF")]),
         S::option("D04", MYSQL_8, &[("innodb-doublewrite", "OFF")]),
+        S::option("D04", MARIADB_11, &[("innodb-doublewrite", "OFF")]),
         S::option("D04", MYSQL_9, &[("innodb-doublewrite", "DETECT_ONLY")]),
+        S::option("D04", MYSQL_9, &[("innodb-doublewrite", "OFF")]),
         S::fault("D05", "redo log disabled", MYSQL_9)
             .sql(&["ALTER INSTANCE DISABLE INNODB REDO_LOG"])
             .hint(&["redo_log_enabled"]),
@@ -271,6 +273,13 @@ fn redo() -> Vec<S> {
             .set("innodb-flush-log-at-trx-commit", "0")
             .also(&["D01"])
             .hint(&["innodb_log_file_buffering"]),
+        // No R05: after a resize the log is written through the page cache, although the variable stays OFF.
+        S::fault("D01", "a redo log that was resized", MARIADB_10)
+            .set("innodb-flush-log-at-trx-commit", "0")
+            .sql(&["SET GLOBAL innodb_log_file_size = 536870912"])
+            .set("innodb-log-file-size", "256M")
+            .also(&["C02"])
+            .hint(&["innodb_flush_log_at_trx_commit"]),
         S::option("R02", MARIADB_10, &[("innodb-log-file-size", "8M")])
             .load("oltp_write_only", 8, 0, 20_000)
             .also(BUSY),
@@ -329,6 +338,8 @@ fn flushing() -> Vec<S> {
     vec![
         S::option("F01", MYSQL_8, &[("innodb-flush-method", "fsync")]).also(&["O06"]),
         S::option("F01", MARIADB_11, &[("innodb-data-file-buffering", "ON")]).also(&["O06"]),
+        S::option("F01", MARIADB_11, &[("innodb-flush-method", "fsync")]).also(&["O06"]),
+        S::option("F01", MARIADB_10, &[("innodb-flush-method", "fsync")]).also(&["O06"]),
         S::option("F02", MYSQL_8, &[("innodb-flush-neighbors", "1")]),
         S::option("F02", MYSQL_9, &[("innodb-flush-neighbors", "2")]),
         S::option("F03", MARIADB_10, &[("innodb-io-capacity-max", "9000")]),

@@ -27,6 +27,15 @@ use crate::text::note;
 /// How long to look where no option sets it.
 const INTERVAL: Duration = Duration::from_secs(10);
 
+/// The catalogue of the home, if there is one.
+///
+/// # Errors
+/// Overrides that cannot be read (exit code 2).
+pub(super) fn catalog(place: Option<&HomePath>) -> anyhow::Result<Catalog> {
+    let home = place.map_or(Ok(None), HomePath::existing)?;
+    ebbtide_control::catalog(home.as_ref()).map_err(crate::refusal::refuse)
+}
+
 /// What is seen of the server, with what the user gives of its storage; and the catalogue of the home.
 ///
 /// # Errors
@@ -37,7 +46,7 @@ pub(super) fn observation(
     place: Option<&HomePath>,
 ) -> anyhow::Result<(Observation, Catalog)> {
     let home = place.map_or(Ok(None), HomePath::existing)?;
-    let catalog = ebbtide_control::catalog(home.as_ref()).map_err(crate::refusal::refuse)?;
+    let catalog = catalog(place)?;
     check(look, &catalog)?;
     let probe = look.probe.as_deref().map(Probe::open).transpose()?;
     let mut seen = match from {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use ebbtide_advisor::{Assessment, Caution, Check, Finding, Severity, Source};
+use ebbtide_catalog::Catalog;
 use ebbtide_observe::{Facts, NotSeen, Origin, Span};
 use serde::Serialize;
 
@@ -68,35 +69,36 @@ pub(crate) struct Explained {
     /// What it looks at.
     title: &'static str,
     /// When it finds something.
-    condition: &'static str,
+    condition: String,
     /// Why the threshold is what it is.
-    reason: &'static str,
+    reason: String,
     /// Servers that it applies to.
     servers: String,
     /// How bad a finding is, unless the answer has another.
     severity: Severity,
     /// What the fix gains.
-    gain: &'static str,
+    gain: String,
     /// What can go wrong with the fix.
-    risk: &'static str,
+    risk: String,
     /// What the fix costs.
-    cost: &'static str,
+    cost: String,
     /// Where the facts come from.
     sources: &'static [Source],
 }
 
 impl Explained {
-    pub(super) fn of(check: &'static Check) -> Self {
+    pub(super) fn of(check: &'static Check, catalog: &Catalog) -> Self {
+        let words = check.words(catalog);
         Self {
             code: check.code,
             title: check.title,
-            condition: check.condition,
-            reason: check.reason,
+            condition: words.condition,
+            reason: words.reason,
             servers: super::page::servers(check),
             severity: check.severity,
-            gain: check.gain,
-            risk: check.risk,
-            cost: check.cost,
+            gain: words.gain,
+            risk: words.risk,
+            cost: words.cost,
             sources: check.sources,
         }
     }

@@ -45,8 +45,8 @@ pub(crate) fn run(args: &DoctorArgs, place: anyhow::Result<HomePath>, json: bool
         return self::capture(capture, home, json);
     }
     match &args.explain {
-        Some(Explain::All) => return explain_all(json),
-        Some(Explain::One(check)) => return explain(check, json),
+        Some(Explain::All) => return explain_all(&collect::catalog(home)?, json),
+        Some(Explain::One(check)) => return explain(check, &collect::catalog(home)?, json),
         None => {}
     }
     let server = prove::server(&args.proof)?;
@@ -164,20 +164,21 @@ fn capture(args: &CaptureArgs, place: Option<&HomePath>, json: bool) -> anyhow::
     Ok(Exit::Clean)
 }
 
-fn explain(check: &'static Check, json: bool) -> anyhow::Result<Exit> {
+fn explain(check: &'static Check, catalog: &Catalog, json: bool) -> anyhow::Result<Exit> {
     if json {
-        answers::print(&json::Explained::of(check));
+        answers::print(&json::Explained::of(check, catalog));
     } else {
-        write(&page::check(check))?;
+        write(&page::check(check, catalog))?;
     }
     Ok(Exit::Clean)
 }
 
-fn explain_all(json: bool) -> anyhow::Result<Exit> {
+fn explain_all(catalog: &Catalog, json: bool) -> anyhow::Result<Exit> {
     if json {
-        answers::print(&ebbtide_advisor::checks().map(json::Explained::of).collect::<Vec<_>>());
+        let all = ebbtide_advisor::checks().map(|check| json::Explained::of(check, catalog));
+        answers::print(&all.collect::<Vec<_>>());
     } else {
-        write(&page::all())?;
+        write(&page::all(catalog))?;
     }
     Ok(Exit::Clean)
 }

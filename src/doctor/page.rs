@@ -2,20 +2,22 @@
 
 use std::fmt::Write as _;
 
-use ebbtide_advisor::{AREAS, Check};
+use ebbtide_advisor::{AREAS, Check, Words};
+use ebbtide_catalog::Catalog;
 use ebbtide_observe::metric::{Maker, Servers};
 
 /// One check.
-pub(super) fn check(check: &Check) -> String {
+pub(super) fn check(check: &Check, catalog: &Catalog) -> String {
+    let words = check.words(catalog);
     let mut text = format!("{}  {}\n\n", check.code, check.title);
     let rows = [
-        ("Finding", check.condition),
-        ("Why", check.reason),
+        ("Finding", &*words.condition),
+        ("Why", &*words.reason),
         ("Servers", &servers(check)),
         ("Severity", check.severity.name()),
-        ("Gain", check.gain),
-        ("Risk", check.risk),
-        ("Cost", check.cost),
+        ("Gain", &*words.gain),
+        ("Risk", &*words.risk),
+        ("Cost", &*words.cost),
     ];
     for (name, value) in rows {
         let _ = writeln!(text, "{name:<9} {value}");
@@ -28,7 +30,7 @@ pub(super) fn check(check: &Check) -> String {
 }
 
 /// All checks, as Markdown.
-pub(super) fn all() -> String {
+pub(super) fn all(catalog: &Catalog) -> String {
     let number = ebbtide_advisor::checks().count();
     let mut text = format!(
         "# The checks of `ebbtide doctor`\n\n\
@@ -50,16 +52,17 @@ pub(super) fn all() -> String {
                 check.code,
                 check.code.to_lowercase(),
                 check.title,
-                check.condition,
+                check.words(catalog).condition,
                 check.severity.name(),
                 servers(check)
             );
         }
         for check in area.checks {
+            let Words { reason, gain, risk, cost, .. } = check.words(catalog);
             let _ = write!(
                 text,
-                "\n### {}\n\n{}. Why: {}.\n\n- Gain: {}.\n- Risk: {}.\n- Cost: {}.\n",
-                check.code, check.title, check.reason, check.gain, check.risk, check.cost
+                "\n### {}\n\n{}. Why: {reason}.\n\n- Gain: {gain}.\n- Risk: {risk}.\n- Cost: {cost}.\n",
+                check.code, check.title
             );
             for source in check.sources {
                 let place = if source.url.starts_with("http") {

@@ -19,8 +19,8 @@ fn rows(finding: &Finding) -> Vec<(&'static str, String)> {
         ("Fix", fix),
         ("Gain", expected_gain(finding)),
         ("Proved", finding.measured.as_ref().map(super::prove::gain).unwrap_or_default()),
-        ("Risk", finding.risk.to_owned()),
-        ("Cost", finding.cost.to_owned()),
+        ("Risk", finding.risk.clone()),
+        ("Cost", finding.cost.clone()),
     ];
     all.into_iter().filter(|(_, text)| !text.is_empty()).collect()
 }

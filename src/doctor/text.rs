@@ -118,15 +118,18 @@ fn activity(observation: &Observation) -> String {
         }
         Some(span) => {
             let busy = observation.rates.map(|rates| {
-                let rate = |rate: Option<f64>| rate.map_or("-".to_owned(), whole);
-                format!(
-                    ": {} statements that write and {} that read a second, {} page reads, {} page writes",
-                    rate(rates.write_statements),
-                    rate(rates.read_statements),
-                    rate(rates.page_reads),
-                    rate(rates.page_writes)
-                )
+                // What the server does not count is left out.
+                let known = [
+                    (rates.write_statements, "statements that write"),
+                    (rates.read_statements, "statements that read"),
+                    (rates.page_reads, "page reads"),
+                    (rates.page_writes, "page writes"),
+                ];
+                let counted =
+                    known.iter().filter_map(|(rate, what)| Some(format!("{} {what}", whole((*rate)?))));
+                counted.collect::<Vec<_>>().join(", ")
             });
+            let busy = busy.filter(|busy| !busy.is_empty()).map(|busy| format!(": {busy} a second"));
             format!("{server}, over {}{}.", seconds(span.seconds), busy.unwrap_or_default())
         }
         None => format!("{server}. The status was not read twice: rates are not known."),
@@ -161,8 +164,8 @@ fn one(finding: &Finding) -> String {
     }
     row("Gain", &expected_gain(finding));
     row("Proved", &finding.measured.as_ref().map(gain).unwrap_or_default());
-    row("Risk", finding.risk);
-    row("Cost", finding.cost);
+    row("Risk", &finding.risk);
+    row("Cost", &finding.cost);
     text
 }
 
@@ -170,7 +173,7 @@ fn one(finding: &Finding) -> String {
 pub(super) fn expected_gain(finding: &Finding) -> String {
     match finding.at_most {
         Some(most) => format!("{}; at most {} times {}", finding.gain, figure(most.at_most), most.of),
-        None => finding.gain.to_owned(),
+        None => finding.gain.clone(),
     }
 }
 
@@ -255,6 +258,24 @@ fn unknown(observation: &Observation, findings: &[Finding]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_the_server_does_not_count_is_left_out_of_the_line_of_its_work() {
+        let of = |rates: ebbtide_observe::Rates| {
+            let span = ebbtide_observe::Span { began_unix_s: None, seconds: 20.0, restarted: false };
+            let origin = Origin::Server { at: "/s".into() };
+            activity(&Observation { span: Some(span), rates: Some(rates), ..Observation::of(origin) })
+        };
+        let known = ebbtide_observe::Rates {
+            write_statements: Some(317.0),
+            page_reads: Some(96.0),
+            ..ebbtide_observe::Rates::default()
+        };
+        let line = of(known);
+        assert!(line.ends_with(", over 20 s: 317 statements that write, 96 page reads a second."), "{line}");
+        let line = of(ebbtide_observe::Rates::default());
+        assert!(line.ends_with(", over 20 s."), "{line}");
+    }
 
     #[test]
     fn a_finding_in_a_line_is_its_first_sentence_cut_between_words() {

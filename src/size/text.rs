@@ -478,7 +478,7 @@ pub(super) fn change_plan(plan: &Plan<'_>, answer: &Answer<'_>) -> Option<Change
     let best = answer.sizing.choices.first()?;
     let today = plan.instance.as_ref().map(|one| one.name.as_str());
     let instance = answer.sizing.instance.map(|one| one.name.as_str()).filter(|name| Some(*name) != today);
-    Some(change::plan(plan.today.as_ref(), &best.volumes, instance))
+    Some(change::plan(plan.today.as_ref(), &best.volumes, instance, plan.catalog))
 }
 
 fn changes(plan: &ChangePlan, out: &mut String) {

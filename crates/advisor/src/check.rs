@@ -9,6 +9,8 @@ use crate::finding::{Assessment, Confidence, Finding, Gap, Judged, Severity, Sou
 use crate::view::{View, does_not_apply};
 
 /// A question that an observation answers, with what is true of every answer.
+///
+/// Its sentences but the title and the sources name facts of the catalogue in braces: [`Check::words`] has them filled in.
 #[derive(Debug, Clone, Copy)]
 pub struct Check {
     /// Its name, the same for ever.
@@ -16,19 +18,19 @@ pub struct Check {
     /// What it looks at, without a full stop.
     pub title: &'static str,
     /// When it is a finding, with the threshold.
-    pub condition: &'static str,
+    pub(crate) condition: &'static str,
     /// Why the threshold is what it is.
-    pub reason: &'static str,
+    pub(crate) reason: &'static str,
     /// Servers that it applies to.
     pub servers: &'static [Servers],
     /// How bad a finding is, unless the answer has another.
     pub severity: Severity,
     /// What the fix gains.
-    pub gain: &'static str,
+    pub(crate) gain: &'static str,
     /// What can go wrong with the fix.
-    pub risk: &'static str,
+    pub(crate) risk: &'static str,
     /// What the fix costs: money, memory or speed.
-    pub cost: &'static str,
+    pub(crate) cost: &'static str,
     /// Where the facts come from. Where they disagree, both are listed.
     pub sources: &'static [Source],
     /// Answers it. A pure function: the same observation and catalogue give the same answer.
@@ -46,6 +48,7 @@ impl Check {
             view.applies(self.servers).and_then(|()| (self.judge)(&view))
         };
         let confidence = view.confidence();
+        let words = self.words(catalog);
         let nothing = Finding {
             code: self.code,
             title: self.title,
@@ -56,11 +59,11 @@ impl Check {
             evidence: view.into_evidence(),
             missing: Vec::new(),
             fix: None,
-            gain: self.gain,
+            gain: words.gain,
             at_most: None,
             measured: None,
-            risk: self.risk,
-            cost: self.cost,
+            risk: words.risk,
+            cost: words.cost,
             sources: self.sources,
         };
         match judged {

@@ -133,15 +133,15 @@ pub struct Finding {
     /// What to do; null where nothing was found.
     pub fix: Option<Fix>,
     /// What the fix gains.
-    pub gain: &'static str,
+    pub gain: String,
     /// What can be gained at most; null where it was not counted.
     pub at_most: Option<Benefit>,
     /// What the fix gained in the lab; null where that was not measured.
     pub measured: Option<MeasuredGain>,
     /// What can go wrong with the fix.
-    pub risk: &'static str,
+    pub risk: String,
     /// What the fix costs: money, memory or speed.
-    pub cost: &'static str,
+    pub cost: String,
     /// Where the facts come from.
     pub sources: &'static [Source],
 }

@@ -107,6 +107,14 @@ impl Fix {
         Self { restart, ..Self::of_file(text, set) }
     }
 
+    /// A variable of the option files that would undo the statements at the next start, and the value with which it does
+    /// not.
+    pub(crate) fn kept_by(mut self, variable: &'static str, value: &str) -> Self {
+        self.my_cnf.push(format!("{variable} = {value}"));
+        self.set.push(VariableChange { variable, value: value.to_owned(), restart: true });
+        self
+    }
+
     /// Variables to set on a server of this release.
     pub(crate) fn of(
         text: impl Into<String>,
@@ -118,6 +126,7 @@ impl Fix {
         let persists = flavour.maker() == Maker::MySql && version >= Version::new(8, 0, 0);
         let mut fix = Self { restart: set.iter().any(|change| change.restart), ..Self::by_hand(text) };
         for VariableChange { variable, value, restart } in &set {
+            let persists = persists && !NOT_PERSISTENT.contains(variable);
             if !restart {
                 let scope = if persists { "PERSIST" } else { "GLOBAL" };
                 fix.statements.push(format!("SET {scope} {variable} = {}", literal(value)));
@@ -129,6 +138,9 @@ impl Fix {
         Self { set, ..fix }
     }
 }
+
+/// Variables that MySQL changes by SET GLOBAL and refuses to SET PERSIST (error 1238, seen on 9.7.4).
+const NOT_PERSISTENT: [&str; 1] = ["innodb_doublewrite"];
 
 /// A value as SQL takes it: numbers and the words of switches as they are, others in quotes.
 fn literal(value: &str) -> String {

@@ -10,6 +10,7 @@ mod aurora;
 mod cautions;
 mod check;
 mod checks;
+mod facts;
 mod finding;
 mod fix;
 pub mod optimized_writes;
@@ -20,6 +21,7 @@ pub use aurora::is_of_aurora;
 pub use cautions::{Caution, cautions};
 pub use check::Check;
 pub use checks::{AREAS, Area, check, checks};
+pub use facts::Words;
 pub use finding::{
     Assessment, Benefit, Confidence, Evidence, Finding, Found, Gap, Judged, MeasuredGain, Seen, Severity,
     Source,

@@ -50,6 +50,7 @@ pub use managed::{
     AuroraInstancePrice, AuroraPrices, AuroraStoragePrice, HOURS_A_MONTH, InstancePrice, ManagedPrices,
     RdsInstancePrice, RdsPrices, RdsStoragePrice,
 };
+pub use modify::ModificationRate;
 pub use money::{Usd, UsdError};
 pub use monthly_cost::{Charge, Charged, MonthlyCost};
 pub use prices::Prices;

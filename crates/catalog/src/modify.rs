@@ -46,6 +46,26 @@ impl ModifyPlan {
     }
 }
 
+/// How often a volume may be modified, and how long that takes, as of today.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ModificationRate {
+    /// Modifications that may be started in a rolling 24 hours, each once the one before is completed.
+    pub per_day: usize,
+    /// Hours that a volume of 1 TiB is `optimizing` at most.
+    pub optimizing_h_per_tib: f64,
+}
+
+impl Catalog {
+    /// How often a volume may be modified today (EBS user guide, `ebs-modify-volume`).
+    #[must_use]
+    pub fn modification_rate(&self) -> ModificationRate {
+        ModificationRate {
+            per_day: self.modification.per_day,
+            optimizing_h_per_tib: self.modification.optimizing_h_per_tib,
+        }
+    }
+}
+
 /// Decides on a modification as AWS does.
 ///
 /// `to` may leave out what stays as it is; for an array it may name the members' new volume alone.

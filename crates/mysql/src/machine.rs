@@ -63,7 +63,7 @@ impl Machine {
         let host = Host { places: places(variables), ..this_machine() };
         let pid = server_process(variables);
         let host = match pid {
-            Some(pid) => of_process(host, pid),
+            Some(pid) => Host { redo_direct: redo_direct(variables, pid), ..of_process(host, pid) },
             None => host,
         };
         Ok(Self { host, before: machine::disks(), busy_before_s: busy_s(), pid })
@@ -212,6 +212,15 @@ fn of_process(host: Host, pid: u32) -> Host {
     }
 }
 
+/// Whether the server's process has its redo log open with `O_DIRECT`.
+fn redo_direct(variables: &Variables, pid: u32) -> Option<bool> {
+    let (_, dir) = directories(variables).into_iter().find(|(files, _)| *files == Files::Redo)?;
+    // A server may have a file of another directory open, such as that of a backup.
+    let log = dir.canonicalize().unwrap_or(dir).join("ib_logfile0");
+    let flags = process::open_flags(pid, |path| path == log)?;
+    Some(flags & rustix::fs::OFlags::DIRECT.bits() != 0)
+}
+
 /// Directories of the server by what lies there.
 pub(crate) fn directories(variables: &Variables) -> Vec<(Files, PathBuf)> {
     let data = PathBuf::from(variables.get("datadir").unwrap_or("/"));
@@ -287,6 +296,26 @@ mod tests {
         );
         assert!(matches!(error, MachineError::OtherHost { .. }));
         assert_eq!(refused(&here), MachineError::NoDirectory { directory: "/no/data".into() });
+    }
+
+    #[test]
+    fn a_redo_log_is_direct_where_its_file_is_open_so_and_not_where_another_one_is() {
+        use std::os::unix::fs::OpenOptionsExt as _;
+
+        let (dir, other) = (tempfile::tempdir_in("/var/tmp").unwrap(), tempfile::tempdir().unwrap());
+        let text = dir.path().to_string_lossy();
+        let variables = Variables::from_iter([("datadir", &*text), ("innodb_log_group_home_dir", "./")]);
+        let log = dir.path().join("ib_logfile0");
+        let elsewhere = fs::File::create(other.path().join("ib_logfile0")).unwrap();
+        assert_eq!(redo_direct(&variables, std::process::id()), None, "{elsewhere:?} is none of this server");
+        let buffered = fs::File::create(&log).unwrap();
+        assert_eq!(redo_direct(&variables, std::process::id()), Some(false));
+        drop(buffered);
+        let flags = i32::try_from(rustix::fs::OFlags::DIRECT.bits()).unwrap();
+        match fs::OpenOptions::new().read(true).custom_flags(flags).open(&log) {
+            Ok(_direct) => assert_eq!(redo_direct(&variables, std::process::id()), Some(true)),
+            Err(error) => println!("SKIPPED: /var/tmp takes no O_DIRECT: {error}"),
+        }
     }
 
     #[test]

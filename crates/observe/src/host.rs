@@ -35,6 +35,9 @@ pub struct Host {
     pub server_swapped_bytes: Option<u64>,
     /// Files that the server's process may have open.
     pub server_open_files: Option<u64>,
+    /// Whether the server's process has the redo log (`ib_logfile0`) open with `O_DIRECT`; None where it has no such file
+    /// open, or it may not be read.
+    pub redo_direct: Option<bool>,
     /// Where the server's files lie.
     pub places: Vec<ServerDirectory>,
 }

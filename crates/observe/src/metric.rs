@@ -160,10 +160,17 @@ impl Formula {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Readings(BTreeMap<Counter, u64>);
 
+/// The largest value of a status variable that is a number. A server that counts below 0, as
+/// `Innodb_buffer_pool_pages_misc` is counted of others that are read one after the other, prints 2^64 less a few.
+pub(crate) const LARGEST_STATUS: u64 = u64::MAX >> 1;
+
 impl Readings {
-    /// Notes a counter; a later value replaces an earlier one.
+    /// Notes a counter; a later value replaces an earlier one. A status variable below 0, which servers print near 2^64,
+    /// is no number.
     pub fn insert(&mut self, counter: Counter, value: u64) {
-        self.0.insert(counter, value);
+        if !matches!(counter, Counter::Status(_)) || value <= LARGEST_STATUS {
+            self.0.insert(counter, value);
+        }
     }
 
     /// The value of a counter.
@@ -182,7 +189,9 @@ impl Readings {
 
 impl FromIterator<(Counter, u64)> for Readings {
     fn from_iter<I: IntoIterator<Item = (Counter, u64)>>(readings: I) -> Self {
-        Self(readings.into_iter().collect())
+        let mut all = Self::default();
+        readings.into_iter().for_each(|(counter, value)| all.insert(counter, value));
+        all
     }
 }
 
@@ -223,5 +232,21 @@ impl Interval<'_> {
         let of = |source: &Source| Some((self.before.sum(source)?, self.after.sum(source)?));
         let (before, after) = sources.iter().find_map(of)?;
         after.checked_sub(before).map(|grown| grown as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_variable_below_zero_which_is_printed_near_two_to_the_64_is_no_number() {
+        let pages = Counter::Status("innodb_buffer_pool_pages_dirty");
+        let readings = |value| Readings::from_iter([(pages, value)]);
+        assert_eq!(readings(u64::MAX - 1).get(pages), None);
+        assert_eq!(readings(LARGEST_STATUS).get(pages), Some(LARGEST_STATUS));
+        // Times of the performance schema are picoseconds, and pass 2^63 after 107 days.
+        let time = Counter::InnodbMetric("a_sum_of_times");
+        assert_eq!(Readings::from_iter([(time, u64::MAX - 1)]).get(time), Some(u64::MAX - 1));
     }
 }

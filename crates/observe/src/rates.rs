@@ -242,7 +242,7 @@ metrics! {
         /// Waits for room in the log buffer a second.
         #[metric(Events, Counter, Rate(status!("innodb_log_waits")))]
         pub log_waits: Option<f64>,
-        /// Doublewrite pages a second.
+        /// Doublewrite pages a second. With DETECT_ONLY MySQL counts pages here whose contents it does not write twice.
         #[metric(Pages, Counter, Rate(status!("innodb_dblwr_pages_written")))]
         pub doublewrite_pages: Option<f64>,
         /// Doublewrite batches a second: pages over batches are the pages that share a write.

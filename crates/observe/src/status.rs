@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::facts::Variables;
+use crate::metric::LARGEST_STATUS;
 
 /// All status variables of a server over an interval, by name in lower case. [`Rates`](crate::Rates) has those that are
 /// recorded and compared; a check may need any other.
@@ -12,7 +13,7 @@ use crate::facts::Variables;
 pub struct StatusVariables {
     /// The values at the end, as the server spells them.
     pub last: Variables,
-    /// Growth a second of each whole number that did not go back; empty where the status was read once.
+    /// Growth a second of each whole number that did not go back, and that is not below 0 (printed near 2^64); empty where the status was read once.
     pub growth_per_s: BTreeMap<String, f64>,
 }
 
@@ -26,8 +27,9 @@ impl StatusVariables {
     /// A status that was read twice, `seconds` apart.
     #[must_use]
     pub fn between(before: &Variables, last: Variables, seconds: f64) -> Self {
+        let number = |text: &str| text.parse::<u64>().ok().filter(|value| *value <= LARGEST_STATUS);
         let growth = |(name, value): (&str, &str)| {
-            let grown = value.parse::<u64>().ok()?.checked_sub(before.get(name)?.parse().ok()?)?;
+            let grown = number(value)?.checked_sub(number(before.get(name)?)?)?;
             Some((name.to_owned(), grown as f64 / seconds))
         };
         let growth_per_s =
@@ -51,8 +53,15 @@ mod tests {
 
     #[test]
     fn growth_is_known_of_numbers_that_were_read_twice_and_did_not_go_back() {
-        let before = Variables::from_iter([("A", "10"), ("B", "10"), ("C", "ON")]);
-        let after = Variables::from_iter([("A", "30"), ("B", "5"), ("C", "ON"), ("D", "7")]);
+        let misc = "Innodb_buffer_pool_pages_misc";
+        let before = Variables::from_iter([("A", "10"), ("B", "10"), ("C", "ON"), (misc, "3")]);
+        let after = Variables::from_iter([
+            ("A", "30"),
+            ("B", "5"),
+            ("C", "ON"),
+            ("D", "7"),
+            (misc, "18446744073709551614"),
+        ]);
         let status = StatusVariables::between(&before, after.clone(), 4.0);
         assert_eq!(status.growth_per_s, BTreeMap::from([("a".to_owned(), 5.0)]));
         assert_eq!(status.last.get("c"), Some("ON"));

@@ -123,6 +123,18 @@ pub fn open_files(pid: u32) -> Option<u64> {
     }
 }
 
+/// The flags (of `open`, `O_DIRECT` among them) with which a process has a file open whose path `is_file` says; None: it has
+/// none open, or may not be read. Of several the first is taken.
+#[must_use]
+pub fn open_flags(pid: u32, is_file: impl Fn(&Path) -> bool) -> Option<u32> {
+    let files = fs::read_dir(format!("/proc/{pid}/fd")).ok()?;
+    let file = files.flatten().find(|file| fs::read_link(file.path()).is_ok_and(|path| is_file(&path)))?;
+    let info = Path::new("/proc").join(pid.to_string()).join("fdinfo").join(file.file_name());
+    let text = fs::read_to_string(info).ok()?;
+    let flags = text.lines().find_map(|line| line.strip_prefix("flags:"))?;
+    u32::from_str_radix(flags.trim(), 8).ok()
+}
+
 /// The largest resident memory of this process so far, bytes; None: the kernel does not report it.
 #[must_use]
 pub fn peak_memory() -> Option<u64> {
@@ -134,6 +146,21 @@ mod tests {
     use std::process::Command;
 
     use super::*;
+
+    #[test]
+    fn a_file_is_open_with_the_flags_that_the_kernel_has_of_it() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let path = file.path().canonicalize().unwrap();
+        drop(file.into_temp_path().keep());
+        assert_eq!(open_flags(std::process::id(), |open| open == path), None, "nobody has it open");
+        let appended = fs::OpenOptions::new().append(true).open(&path).unwrap();
+        // O_APPEND and O_WRONLY, as every architecture of Linux but a few old ones has them.
+        let flags = open_flags(std::process::id(), |open| open == path).unwrap();
+        assert_eq!(flags & 0o2003, 0o2001);
+        drop(appended);
+        fs::remove_file(path).unwrap();
+        assert_eq!(open_flags(u32::MAX, |_| true), None);
+    }
 
     #[test]
     fn a_process_is_found_by_its_argument_and_distinguished_from_one_that_has_ended() {

@@ -3,9 +3,8 @@
 use ebbtide_catalog::{Resolved, Spec};
 use ebbtide_observe::VolumeFiles;
 
-use super::carried::{load, whole_number};
+use super::carried::{free_iops, load, whole_number};
 use super::durability::share;
-use super::provisioning::FREE_IOPS;
 use super::sources::{KERNEL_VM, MYSQL_INNODB, MYSQL_POOL, WHITEPAPER, says};
 use super::{EVERY, MYSQL, figure, percent, size};
 use crate::check::Check;
@@ -261,12 +260,12 @@ fn price_of_iops(v: &View<'_>, volume: &Resolved, iops: f64) -> Option<String> {
     let of = |iops: u64| {
         let mut spec = Spec { volume: volume.spec.volume.clone(), raid0: None };
         "gp3".clone_into(&mut spec.volume.kind);
-        (spec.volume.iops, spec.volume.throughput_mib_s) = (Some(iops), Some(125));
+        (spec.volume.iops, spec.volume.throughput_mib_s) = (Some(iops), None);
         (spec.volume.credits, spec.volume.as_of, spec.volume.twp) = (None, None, None);
         let resolved = v.catalog().resolve(&spec).ok()?;
         v.catalog().prices(None).ok()?.monthly_cost(&resolved)
     };
-    let (free, more) = (of(FREE_IOPS)?, of(FREE_IOPS + whole_number(iops.ceil()))?);
+    let (free, more) = (of(free_iops(v))?, of(free_iops(v) + whole_number(iops.ceil()))?);
     Some(format!("{} a month ({}, {})", more.usd.less(free.usd), more.region, more.as_of))
 }
 

@@ -5,7 +5,7 @@ use ebbtide_observe::{Device, NotSeen, VolumeFiles};
 use ebbtide_volume::RateLimit;
 
 use crate::finding::{FINE, Found, Gap, Judged, Severity};
-use crate::optimized_writes::{Demand, Doublewrite, PageWriteSettings, Workload};
+use crate::optimized_writes::{Demand, PageWriteSettings, Workload};
 use crate::view::View;
 
 /// Operations and bytes a second.
@@ -94,10 +94,7 @@ fn counted(v: &View<'_>, files: VolumeFiles) -> Result<Load, Gap> {
     let work = Workload::of(v.observation()).map_err(|error| undecided(&error))?;
     let unit = 256 << 10;
     let without = Demand::without(&work, &settings, unit);
-    let with = match settings.doublewrite {
-        Doublewrite::On => without.and(Demand::of_doublewrite(&work, settings.page_bytes, unit)),
-        Doublewrite::Off | Doublewrite::DetectOnly => without,
-    };
+    let with = without.and(Demand::of_doublewrite(&work, &settings, unit));
     Ok(Load { ios: with.ios, bytes: with.bytes })
 }
 
@@ -171,6 +168,30 @@ pub(super) fn instead(
         None => spec.to_string(),
     };
     Ok(Replacement { spec, words })
+}
+
+/// What gp3 has for nothing.
+pub(super) fn free_iops(v: &View<'_>) -> u64 {
+    v.catalog().provisioning("gp3").and_then(|gp3| gp3.iops).map_or(0, |iops| iops.min)
+}
+
+/// The least IOPS with which a gp3 has so much throughput, MiB/s.
+pub(super) fn iops_for(v: &View<'_>, mib_s: u64) -> u64 {
+    let throughput = v.catalog().provisioning("gp3").and_then(|gp3| gp3.throughput);
+    throughput.map_or(0, |range| whole_number((mib_s as f64 / range.per_iops).ceil()))
+}
+
+/// The same volume as a gp3 with so many IOPS and MiB/s, within what gp3 has, and what both cost a month.
+pub(super) fn as_gp3(v: &View<'_>, volume: &Resolved, iops: u64, mib_s: u64) -> Result<Replacement, Gap> {
+    let ranges = v.catalog().provisioning("gp3").and_then(|gp3| gp3.iops.zip(gp3.throughput));
+    let Some((iops_range, range)) = ranges else {
+        return Err(Gap::Undecided(
+            "The catalogue has no gp3 whose IOPS and throughput are for sale.".into(),
+        ));
+    };
+    let mib_s = mib_s.clamp(range.min, range.max);
+    let iops = iops.max(iops_for(v, mib_s)).clamp(iops_range.min, iops_range.max);
+    instead(v, volume, "gp3", Some(iops), Some(mib_s))
 }
 
 /// What a volume costs a month; None without a price.

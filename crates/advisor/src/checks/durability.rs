@@ -1,6 +1,6 @@
 //! What a crash or a power cut may take.
 
-use ebbtide_observe::{Files, NotSeen, Version, switch};
+use ebbtide_observe::{Files, Flavour, NotSeen, Version, switch};
 
 use super::sources::{
     MARIADB_BINLOG, MARIADB_INNODB, MOUNT, MYSQL_BINLOG, MYSQL_INNODB, MYSQL_REDO, MYSQL_REPLICA, OWN_CUTS,
@@ -209,15 +209,30 @@ fn commit_waits(v: &View<'_>) -> Judged {
     if matches!(value, "1" | "3") {
         return FINE;
     }
-    let seconds = match v.maybe("innodb_flush_log_at_timeout") {
-        Ok(seconds) => seconds.unwrap_or("1"),
-        Err(_) => "innodb_flush_log_at_timeout",
-    };
     let event = if value == "0" { "crash of the server or of the machine" } else { "crash of the machine" };
-    let found = Found::because(format!("A {event} loses acknowledged commits of up to {seconds} s."));
+    let found = Found::because(format!("A {event} loses acknowledged commits of {}.", lost_time(v)));
     let found = if v.is_copy() { found.severity(Severity::Low) } else { found };
     let text = "Let each commit wait for the redo log, or write down that this loss is accepted.";
     found.fix(v.fix(text, &[("innodb_flush_log_at_trx_commit", "1", Dynamic::ALWAYS)])?).answer()
+}
+
+/// The release that took innodb_flush_log_at_timeout: before, the log is synced about once a second.
+const WITH_TIMEOUT: [(Flavour, Version); 2] =
+    [(Flavour::MySql, Version::new(5, 6, 6)), (Flavour::MariaDb, Version::new(10, 0, 0))];
+
+/// How long before a crash a commit may be lost that nothing waited for, in words.
+fn lost_time(v: &View<'_>) -> String {
+    let is_before = |(flavour, version): (Flavour, Version)| {
+        WITH_TIMEOUT.iter().any(|(maker, first)| maker.maker() == flavour.maker() && version < *first)
+    };
+    if v.server().is_ok_and(is_before) {
+        return "about a second".into();
+    }
+    match v.maybe("innodb_flush_log_at_timeout") {
+        Ok(None) => "about a second".into(),
+        Ok(Some(seconds)) if seconds.parse::<f64>().is_ok() => format!("up to {seconds} s"),
+        Ok(Some(_)) | Err(_) => "up to a second, or innodb_flush_log_at_timeout if that is set".into(),
+    }
 }
 
 fn lazy_commits(v: &View<'_>) -> Judged {

@@ -4,7 +4,7 @@ use ebbtide_catalog::{InstanceType, Resolved};
 use ebbtide_observe::{Exceeded, NotSeen, VolumeFiles};
 use ebbtide_volume::RateLimit;
 
-use super::carried::{Replacement, instead, is_kind, load, subject};
+use super::carried::{Replacement, as_gp3, instead, iops_for, is_kind, load, subject};
 use super::{figure, percent, size};
 use crate::finding::{Benefit, FINE, Found, Gap, Judged, Severity};
 use crate::fix::Fix;
@@ -129,8 +129,10 @@ fn raised(v: &View<'_>, volume: &Resolved, iops: bool, share: (u64, u64)) -> Opt
     let more = |now: u64| now.saturating_mul(share.0) / share.1;
     if !is_kind(volume, "gp2") {
         let (wanted_iops, wanted_mib_s) = match own.throughput_mib_s {
-            // gp3 has a MiB/s for each four IOPS: more of the one may need more of the other.
-            Some(mib_s) if !iops => (own.iops.map(|iops| iops.max(more(mib_s) * 4)), Some(more(mib_s))),
+            // More throughput of gp3 may need more IOPS.
+            Some(mib_s) if !iops => {
+                (own.iops.map(|iops| iops.max(iops_for(v, more(mib_s)))), Some(more(mib_s)))
+            }
             // The throughput of other types follows from their IOPS.
             mib_s => (own.iops.map(more), mib_s),
         };
@@ -138,14 +140,13 @@ fn raised(v: &View<'_>, volume: &Resolved, iops: bool, share: (u64, u64)) -> Opt
         return if bought { instead(v, volume, &own.kind, wanted_iops, wanted_mib_s).ok() } else { None };
     }
     // A type whose performance follows from its size has neither for sale.
-    let ceiling = volume.members[0].iops.map_or(3_000, |rate| rate.ceiling);
-    let mib_s = volume.members[0].throughput.map_or(125, |rate| rate.ceiling >> 20).clamp(125, 1_000);
-    let (iops, mib_s) = if iops {
-        (more(ceiling).max(mib_s * 4), mib_s)
-    } else {
-        (ceiling.max(more(mib_s) * 4), more(mib_s))
-    };
-    instead(v, volume, "gp3", Some(iops), Some(mib_s)).ok()
+    let ceiling = volume.members[0].iops.map_or(0, |rate| rate.ceiling);
+    let mib_s = volume.members[0].throughput.map_or(0, |rate| rate.ceiling >> 20);
+    let (wanted_iops, wanted_mib_s) = if iops { (more(ceiling), mib_s) } else { (ceiling, more(mib_s)) };
+    let other = as_gp3(v, volume, wanted_iops, wanted_mib_s).ok()?;
+    // Only where gp3 has that much.
+    let own = &other.spec.volume;
+    (own.iops >= Some(wanted_iops) && own.throughput_mib_s >= Some(wanted_mib_s)).then_some(other)
 }
 
 pub(super) fn instance(v: &View<'_>) -> Judged {

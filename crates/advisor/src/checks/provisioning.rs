@@ -3,7 +3,9 @@
 use ebbtide_catalog::{Resolved, Spec};
 use ebbtide_observe::{NotSeen, VolumeFiles};
 
-use super::carried::{cost_of, each, instead, limit_shares, load, subject, whole_number};
+use super::carried::{
+    cost_of, each, free_iops, instead, iops_for, limit_shares, load, subject, whole_number,
+};
 use super::sources::{EBS_GP, EBS_TYPES, says};
 use super::{EVERY, percent};
 use crate::check::Check;
@@ -20,10 +22,10 @@ pub(super) const CHECKS: &[Check] = &[
         servers: EVERY,
         severity: Severity::Low,
         gain: "money",
-        risk: "a peak that two weeks do not show (the end of a quarter, a restore) takes longer; IOPS can be raised while the volume is in use, and not again within 6 hours",
+        risk: "a peak that two weeks do not show (the end of a quarter, a restore) takes longer; IOPS can be raised while the volume is in use: {modifications}",
         cost: "see the fix",
         sources: &[
-            says(EBS_GP, "gp3 has 3,000 IOPS for nothing; those beyond are charged, used or not"),
+            says(EBS_GP, "how many IOPS gp3 has for nothing; those beyond are charged, used or not"),
             says(
                 "https://docs.aws.amazon.com/ebs/latest/userguide/using_cloudwatch_ebs.html",
                 "VolumeReadOps and VolumeWriteOps are the operations of each minute",
@@ -35,7 +37,7 @@ pub(super) const CHECKS: &[Check] = &[
         code: "E07",
         title: "The volume can be raised where it ends",
         condition: "the volume is over 90% of its IOPS or throughput (E03), and AWS refuses a quarter more of it at this size",
-        reason: "gp3 has at most 500 IOPS a GiB and 0.25 MiB/s per IOPS, io2 1,000 IOPS a GiB. The order to raise it fails when it is needed",
+        reason: "gp3 has at most {gp3.iops_per_gib} IOPS a GiB and {gp3.mib_s_per_iops} MiB/s for each of its IOPS, io2 {io2.iops_per_gib} IOPS a GiB. The order to raise it fails when it is needed",
         servers: EVERY,
         severity: Severity::Medium,
         gain: "a volume that can grow with its load",
@@ -46,8 +48,6 @@ pub(super) const CHECKS: &[Check] = &[
     },
 ];
 
-/// What gp3 has for nothing.
-pub(super) const FREE_IOPS: u64 = 3_000;
 /// Two weeks without the hour by which the ends of the metrics may be apart.
 const TWO_WEEKS_S: f64 = 14.0 * 86_400.0 - 3_600.0;
 
@@ -57,7 +57,7 @@ fn unused(v: &View<'_>, files: VolumeFiles) -> Judged {
         return does_not_apply("no IOPS are bought for this type");
     };
     let is_gp3 = volume.spec.volume.kind.eq_ignore_ascii_case("gp3");
-    if is_gp3 && bought <= FREE_IOPS {
+    if is_gp3 && bought <= free_iops(v) {
         return does_not_apply("the volume has the IOPS that cost nothing");
     }
     // The metrics are those of one volume.
@@ -84,7 +84,7 @@ fn unused(v: &View<'_>, files: VolumeFiles) -> Judged {
     // A third of room above the peak, and as much as the throughput needs.
     let room = (peak / 0.75 / 100.0).ceil() * 100.0;
     let mib_s = volume.spec.volume.throughput_mib_s;
-    let least = if is_gp3 { FREE_IOPS.max(mib_s.unwrap_or(0) * 4) } else { 100 };
+    let least = if is_gp3 { free_iops(v).max(iops_for(v, mib_s.unwrap_or(0))) } else { 100 };
     let wanted = whole_number(room).max(least);
     if wanted >= bought {
         return FINE;
@@ -138,7 +138,8 @@ fn cannot_be_raised(v: &View<'_>, files: VolumeFiles) -> Judged {
 /// and so on; None where no size has it.
 fn larger(v: &View<'_>, wanted: &Spec) -> Option<Spec> {
     let size = wanted.volume.size_bytes?;
-    let for_throughput = wanted.volume.throughput_mib_s.map(|mib_s| mib_s * 4).max(wanted.volume.iops);
+    let for_throughput =
+        wanted.volume.throughput_mib_s.map(|mib_s| iops_for(v, mib_s)).max(wanted.volume.iops);
     let try_of = |factor: u64, iops: Option<u64>| {
         let mut spec = wanted.clone();
         spec.volume.size_bytes = Some(size.checked_mul(factor)?);

@@ -3,7 +3,9 @@
 use ebbtide_catalog::Resolved;
 use ebbtide_observe::VolumeFiles;
 
-use super::carried::{Load, each, instead, is_kind, limit_shares, load, no_device_io, subject, whole_number};
+use super::carried::{
+    Load, as_gp3, each, free_iops, instead, is_kind, limit_shares, load, no_device_io, subject, whole_number,
+};
 use super::limits::{instance, is_throttled, limit};
 use super::sources::{EBS_GP, EBS_INSTANCE, EBS_TYPES, PERCONA_RESULTS, says};
 use super::{EVERY, figure, percent, size, time};
@@ -17,15 +19,15 @@ pub(super) const CHECKS: &[Check] = &[
         code: "E01",
         title: "The volume is of a current type",
         condition: "the data, the redo log or the binary log are on gp2",
-        reason: "gp3 has the same latency, no burst credits, and a lower price for the same size",
+        reason: "gp3 has about the same latency and no burst credits, and 100 GiB of it cost {gp3.month} a month in place of {gp2.month}",
         servers: EVERY,
         severity: Severity::Low,
         gain: "a lower price, and a rate that holds for ever",
-        risk: "during the modification latency is a little higher; the next one is possible after 6 hours",
+        risk: "during the modification latency is a little higher; {modifications}",
         cost: "see the evidence",
         sources: &[says(
             EBS_GP,
-            "gp3 volumes cost up to 20% less a GiB than gp2, and their performance does not depend on their size",
+            "gp3 volumes cost less a GiB than gp2, and their performance does not depend on their size",
         )],
         judge: |v| each(v, Severity::Low, gp2),
     },
@@ -33,14 +35,14 @@ pub(super) const CHECKS: &[Check] = &[
         code: "E02",
         title: "Burst credits last",
         condition: "the server does more I/O than the volume's baseline, and full credits end within 24 hours (high within one); or it does 90% to 110% of the baseline and an operation takes over 2 ms, or up to 150% and over 5 ms, while one always waits: the credits have ended (high); or the metrics of CloudWatch have a BurstBalance under 20% (high)",
-        reason: "without credits the volume falls to its baseline: published runs went from 1 to 2 ms to over 100 ms",
+        reason: "without credits (full ones are {gp2.credits}) the volume falls to its baseline: published runs went from 1 to 2 ms to over 100 ms",
         servers: EVERY,
         severity: Severity::Medium,
         gain: "no cliff when credits end",
         risk: "as of E01",
-        cost: "IOPS of gp3 beyond 3,000, or size",
+        cost: "IOPS of gp3 beyond {gp3.iops}, or size",
         sources: &[
-            says(EBS_GP, "5.4 million credits, earned at 3 a second for each GiB, spent beyond the baseline"),
+            says(EBS_GP, "credits are earned by size and spent beyond the baseline"),
             says(PERCONA_RESULTS, "gp2 under sysbench: the cliff at the end of the credits"),
         ],
         judge: |v| each(v, Severity::Medium, credits),
@@ -73,7 +75,7 @@ pub(super) const CHECKS: &[Check] = &[
         cost: "a larger instance, or smaller volumes",
         sources: &[says(
             EBS_INSTANCE,
-            "baseline and maximum for each instance type; smaller ones hold the maximum for 30 minutes a day",
+            "baseline and maximum for each instance type, and how long smaller ones hold the maximum",
         )],
         judge: instance,
     },
@@ -81,7 +83,7 @@ pub(super) const CHECKS: &[Check] = &[
         code: "E05",
         title: "The volume's latency is that of its type",
         condition: "an operation takes over 5 ms on the device of a volume of SSD, at under 70% of the volume's IOPS and throughput, and 50 operations a second or more, in an interval of 5 s or more; not where credits have ended (E02)",
-        reason: "below its limits gp3 answers in about 1 ms: more IOPS do not make such a volume faster, another type does",
+        reason: "below its limits a gp3 answers a read in {gp3.read} at the median: more IOPS do not make such a volume faster, another type does",
         servers: EVERY,
         severity: Severity::Medium,
         gain: "shorter reads and commits",
@@ -94,10 +96,10 @@ pub(super) const CHECKS: &[Check] = &[
         code: "E08",
         title: "Provisioned IOPS are of the current type",
         condition: "the data, the redo log or the binary log are on io1",
-        reason: "io2 has the same price and a hundred times the durability",
+        reason: "of io1 a share of {io1.failures} of the volumes fail in a year, of io2 {io2.failures}",
         servers: EVERY,
         severity: Severity::Low,
-        gain: "99.999% durability in place of 99.8% to 99.9% a year",
+        gain: "fewer volumes that fail",
         risk: "as of E01",
         cost: "none",
         sources: &[says(EBS_TYPES, "the durability of each type")],
@@ -138,7 +140,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         code: "E11",
         title: "The IOPS that were bought can be used",
-        condition: "over 3,000 IOPS were bought, and at the present size of an operation the throughput allows under 80% of them, at 100 operations a second or more",
+        condition: "over {gp3.iops} IOPS were bought, and at the present size of an operation the throughput allows under 80% of them, at 100 operations a second or more",
         reason: "a volume has two limits: with large operations the throughput ends first",
         servers: EVERY,
         severity: Severity::Low,
@@ -270,8 +272,7 @@ fn unusable_iops(v: &View<'_>, files: VolumeFiles) -> Judged {
         throughput.ceiling as f64 / mean,
         "operations of this size a second that the throughput allows",
     );
-    // gp3 has 3,000 for nothing.
-    if bought <= 3_000 || usable >= 0.8 * bought as f64 {
+    if bought <= free_iops(v) || usable >= 0.8 * bought as f64 {
         return FINE;
     }
     Found::because(format!(
@@ -328,9 +329,9 @@ fn gp2(v: &View<'_>, files: VolumeFiles) -> Judged {
     if !is_kind(&volume, "gp2") {
         return FINE;
     }
-    let baseline = volume.members[0].iops.map_or(0, |rate| rate.rate).clamp(3_000, 16_000);
-    let mib_s = volume.members[0].throughput.map_or(125, |rate| rate.rate >> 20).max(125);
-    let other = instead(v, &volume, "gp3", Some(baseline), Some(mib_s))?;
+    let baseline = volume.members[0].iops.map_or(0, |rate| rate.rate);
+    let mib_s = volume.members[0].throughput.map_or(0, |rate| rate.rate >> 20);
+    let other = as_gp3(v, &volume, baseline, mib_s)?;
     Found::because(format!("{} on gp2.", are_on(files)))
         .fix(
             Fix::by_hand(format!("{}: modify it while it is in use to {other}.", subject(files)))
@@ -347,9 +348,8 @@ fn enough(v: &View<'_>, volume: &Resolved, files: VolumeFiles, load: Option<&Loa
     let members = volume.members.len() as f64;
     let burst = volume.members[0].iops.map_or(0, |rate| rate.ceiling);
     let iops = load.map_or(burst, |load| whole_number((load.ios / members / 0.75 / 100.0).ceil() * 100.0));
-    let mib_s = volume.members[0].throughput.map_or(125, |rate| rate.ceiling >> 20).clamp(125, 1_000);
-    let other = instead(v, volume, "gp3", Some(iops.clamp(3_000.max(mib_s * 4), 16_000)), Some(mib_s));
-    match other {
+    let mib_s = volume.members[0].throughput.map_or(0, |rate| rate.ceiling >> 20);
+    match as_gp3(v, volume, iops, mib_s) {
         Ok(other) => Fix::by_hand(format!("Modify the volume while it is in use to {other}. Or enlarge it."))
             .of_volume(files, &other.spec),
         // AWS makes no gp3 of this size with so many.

@@ -27,6 +27,9 @@ const METRICS: [&str; 10] = [
     "write_statements",
 ];
 
+/// MariaDB turns it on and off while it runs from 11.0.6 on; MySQL never turns it off or on.
+const OF_MARIADB: Dynamic = Dynamic { mariadb: Some(Version::new(11, 0, 6)), mysql: None };
+
 /// Facts that the answer rests on.
 const FACTS: [&str; 5] = ["version", "doublewrite", "page_bytes", "direct", "flush_neighbors"];
 
@@ -97,8 +100,10 @@ fn off_and_nothing_known(v: &View<'_>) -> Judged {
 }
 
 fn found_off(v: &View<'_>, severity: Severity, why: &str, fix: String) -> Judged {
-    // MariaDB can change it while it runs from 11.0.6 on.
-    let online = Dynamic { mariadb: Some(Version::new(11, 0, 6)), mysql: None };
+    // MySQL changes DETECT_ONLY and ON into each other while it runs from 8.0.30 on; from OFF it needs a restart (error 1210).
+    let detects = v.observation().facts.as_ref().and_then(|facts| Doublewrite::of(facts).ok());
+    let mysql = (detects == Some(Doublewrite::DetectOnly)).then_some(Version::new(8, 0, 30));
+    let online = Dynamic { mysql, ..OF_MARIADB };
     Found::because(format!("A page is written once, so that a torn one cannot be repaired. {why}"))
         .severity(severity)
         .evidence(Evidence::of_facts(v.observation(), &FACTS))
@@ -138,8 +143,7 @@ fn found(v: &View<'_>, candidate: Candidate) -> Judged {
     });
     let safe = candidate.action == Action::TurnOff;
     let fix = if safe {
-        let online = Dynamic { mariadb: Some(Version::new(11, 0, 6)), mysql: None };
-        v.fix(candidate.advice.clone(), &[("innodb_doublewrite", "OFF", online)])?
+        v.fix(candidate.advice.clone(), &[("innodb_doublewrite", "OFF", OF_MARIADB)])?
     } else {
         Fix::by_hand(candidate.advice.clone())
     };

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::figures::{PageWriteSettings, Workload};
+use super::figures::{Doublewrite, PageWriteSettings, Workload};
 
 /// Bytes and operations a second.
 ///
@@ -41,12 +41,18 @@ impl Demand {
         Self { ios: self.ios - work.page_writes + work.page_writes / in_a_unit, ..self }
     }
 
-    /// What the doublewrite buffer takes: an upper bound of the operations, so that the ceiling is one.
+    /// What the doublewrite buffer takes, nothing where pages are not written twice: an upper bound of the operations, so
+    /// that the ceiling is one.
     ///
     /// Only the number of the batches and of their pages is known. With `k` pages to a unit, a batch of `n` is
     /// `n / k` units rounded up, which is at most `(n + k - 1) / k`; and never more than its pages.
     #[must_use]
-    pub fn of_doublewrite(work: &Workload, page_bytes: u64, unit_bytes: u64) -> Self {
+    pub fn of_doublewrite(work: &Workload, settings: &PageWriteSettings, unit_bytes: u64) -> Self {
+        // With DETECT_ONLY MySQL counts pages in Innodb_dblwr_pages_written of which it writes the numbers alone.
+        if settings.doublewrite != Doublewrite::On {
+            return Self { bytes: 0.0, ios: 0.0 };
+        }
+        let page_bytes = settings.page_bytes;
         // A page is written where it belongs too, so that more were only counted earlier.
         let pages = work.doublewrite_pages.min(work.page_writes);
         let in_a_unit = (unit_bytes as f64 / page_bytes as f64).max(1.0);

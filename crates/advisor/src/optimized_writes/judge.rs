@@ -130,7 +130,7 @@ const UNIT: u64 = 256 << 10;
 pub fn judge(work: &Workload, settings: &PageWriteSettings, storage: Option<&Storage>) -> Candidate {
     let unit = storage.map_or(UNIT, |storage| storage.unit_bytes);
     let without = Demand::without(work, settings, unit);
-    let doublewrite = Demand::of_doublewrite(work, settings.page_bytes, unit);
+    let doublewrite = Demand::of_doublewrite(work, settings, unit);
     let with = without.and(doublewrite);
     let conditions = conditions(settings, storage);
     let counted = settings.doublewrite == Doublewrite::On && without.bytes > 0.0 && without.ios > 0.0;

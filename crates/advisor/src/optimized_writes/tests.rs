@@ -40,6 +40,11 @@ fn settings() -> PageWriteSettings {
     }
 }
 
+/// A server that writes pages of these bytes twice.
+fn with_buffer(page_bytes: u64) -> PageWriteSettings {
+    PageWriteSettings { page_bytes, ..settings() }
+}
+
 /// Settings with which every condition that is not the storage's is known to be met.
 fn safe() -> PageWriteSettings {
     PageWriteSettings {
@@ -96,8 +101,16 @@ fn pages_that_are_counted_before_they_are_written_do_not_make_more_of_the_buffer
         redo_bytes: 0.0,
         ..writer()
     };
-    let of = Demand::of_doublewrite(&early, 16 << 10, 256 << 10);
+    let of = Demand::of_doublewrite(&early, &with_buffer(16 << 10), 256 << 10);
     assert_eq!((of.bytes, of.ios), (160.0 * KIB, 10.0));
+}
+
+#[test]
+fn pages_that_are_counted_and_not_written_twice_are_no_bytes() {
+    for doublewrite in [Doublewrite::DetectOnly, Doublewrite::Off] {
+        let candidate = judge(&writer(), &PageWriteSettings { doublewrite, ..settings() }, None);
+        assert_eq!(candidate.with, candidate.without, "{doublewrite:?}");
+    }
 }
 
 #[test]
@@ -556,7 +569,7 @@ proptest! {
             doublewrite_batches: sizes.len() as f64,
             ..writer()
         };
-        let reckoned = Demand::of_doublewrite(&work, page << 10, 256 << 10).ios;
+        let reckoned = Demand::of_doublewrite(&work, &with_buffer(page << 10), 256 << 10).ios;
         prop_assert!(f64::from(really) <= reckoned + 1e-9, "{really} {reckoned}");
         prop_assert!(reckoned <= f64::from(really) + sizes.len() as f64, "no more than a unit for each batch");
     }

@@ -1,7 +1,9 @@
 //! The orders that make volumes what they are to be: for the AWS CLI, and for Terraform.
 
-use ebbtide_catalog::{Raid0, Resolved, Spec, VolumeSpec};
+use ebbtide_catalog::{Catalog, Raid0, Resolved, Spec, VolumeSpec};
 use ebbtide_volume::{GIB, KIB};
+
+use crate::facts::modifications;
 
 /// How to come from today's volumes to others.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -23,13 +25,18 @@ pub fn short(spec: &Spec) -> Spec {
 
 /// How to get `target`. `today` are the volumes of today, `instance` the instance type that is to be, where it changes.
 #[must_use]
-pub fn plan(today: Option<&Resolved>, target: &Resolved, instance: Option<&str>) -> ChangePlan {
+pub fn plan(
+    today: Option<&Resolved>,
+    target: &Resolved,
+    instance: Option<&str>,
+    catalog: &Catalog,
+) -> ChangePlan {
     let mut plan = ChangePlan { cli: Vec::new(), terraform: Vec::new(), notes: Vec::new() };
     match today.map(|today| route(today, target)) {
         Some(Route::Nothing) => {
             plan.notes.push("the volumes of today are the answer: nothing to change".into())
         }
-        Some(Route::InPlace) => in_place(&mut plan, target),
+        Some(Route::InPlace) => in_place(&mut plan, target, catalog),
         Some(Route::Copy(why)) => {
             plan.notes.push(format!("{why}: make new volumes and copy the data, by a replica or a backup"));
             fresh(&mut plan, target);
@@ -91,7 +98,7 @@ fn volume_ids(target: &Resolved) -> Vec<String> {
     }
 }
 
-fn in_place(plan: &mut ChangePlan, target: &Resolved) {
+fn in_place(plan: &mut ChangePlan, target: &Resolved, catalog: &Catalog) {
     for id in volume_ids(target) {
         plan.cli.push(format!("aws ec2 modify-volume --volume-id {id} {}", options(&target.spec.volume)));
     }
@@ -100,9 +107,12 @@ fn in_place(plan: &mut ChangePlan, target: &Resolved) {
         volume_ids(target).join(" ")
     ));
     plan.notes.push(
-        "the volume stays in use. Until the modification is completed (up to 6 hours for 1 TiB) it is at least as fast as the slower \
-         of the two; four modifications are allowed in 24 hours, and a size cannot be taken back"
-            .into(),
+        format!(
+            "the volume stays in use. Until the modification is completed (up to {} hours for 1 TiB) it is at least as fast as the \
+             slower of the two; {}, and a size cannot be taken back",
+            catalog.modification_rate().optimizing_h_per_tib,
+            modifications(catalog)
+        ),
     );
 }
 

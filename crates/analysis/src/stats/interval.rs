@@ -22,10 +22,9 @@ const BORROWS_FROM: usize = 3;
 pub struct Sample {
     /// Logarithm of the trial's figure.
     pub log: f64,
-    /// Variance of that logarithm, as estimated from the seconds inside of the trial.
+    /// Variance of that logarithm, as estimated from the seconds inside of the trial. It lacks what differs
+    /// from trial to trial.
     pub within: f64,
-    /// Degrees of freedom of that variance: independent blocks of seconds, less 1.
-    pub within_df: f64,
 }
 
 impl Sample {
@@ -39,15 +38,13 @@ impl Sample {
     #[must_use]
     pub fn new(figure: f64, series: &[f64]) -> Option<Self> {
         let positive = figure.is_finite() && figure > 0.0;
-        positive.then(|| {
-            let (variance, within_df) = variance_of_mean(series);
-            Self { log: figure.ln(), within: variance / figure.powi(2), within_df }
-        })
+        positive.then(|| Self { log: figure.ln(), within: variance_of_mean(series) / figure.powi(2) })
     }
 }
 
 /// What the arms of a run together show about the spread between trials: Smyth's empirical Bayes prior
-/// (2004), a scaled inverse chi-squared distribution.
+/// (2004), a scaled inverse chi-squared distribution. It is learned from the trials alone: what their seconds
+/// show is no draw from it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Prior {
     /// The variance that an arm has before its own trials are looked at.
@@ -69,7 +66,7 @@ impl Prior {
         let known: Vec<(f64, f64)> = arms
             .iter()
             .filter(|arm| arm.len() >= BORROWS_FROM)
-            .map(|arm| own(arm))
+            .map(|arm| between(arm))
             .filter(|(variance, _)| *variance > 0.0)
             .collect();
         if known.len() < 2 {
@@ -93,37 +90,41 @@ impl Prior {
 
     /// Variance between the trials of an arm, and its degrees of freedom.
     ///
-    /// What an arm's own trials show is never made smaller: the others only show how far it is to be
-    /// trusted, and raise it where it is small by luck.
+    /// Trials can be alike by chance, so the seconds inside of them bound the variance from below. They lack
+    /// the spread between trials: the bound adds no degrees of freedom, however well it is known.
     fn judge(&self, arm: &[Sample]) -> (f64, f64) {
-        let (variance, df) = own(arm);
-        if arm.len() < BORROWS_FROM || self.df <= 0.0 {
-            return (variance, df);
-        }
-        if variance_ratio_by_chance(variance / self.variance, df, self.df) < STICKS_OUT {
+        let own = between(arm);
+        let (variance, df) = if arm.len() < BORROWS_FROM { own } else { self.join(own) };
+        (variance.max(within(arm)), df)
+    }
+
+    /// An arm's own variance and degrees of freedom, joined with what the arms of the run show together.
+    ///
+    /// Where arms are seen to differ in their variance, the own one is never made smaller. Where they spread
+    /// alike as far as the run shows, a larger own variance counts half, on the logarithm: few arms do not
+    /// show that one of them spreads twice as much as the others.
+    fn join(&self, (variance, df): (f64, f64)) -> (f64, f64) {
+        if self.df <= 0.0 || variance_ratio_by_chance(variance / self.variance, df, self.df) < STICKS_OUT {
             return (variance, df);
         }
         let joined = if self.df.is_infinite() {
-            self.variance
+            self.variance.max((self.variance * variance).sqrt())
         } else {
-            (self.df * self.variance + df * variance) / (self.df + df)
+            variance.max((self.df * self.variance + df * variance) / (self.df + df))
         };
-        (joined.max(variance), (self.df + df).min(self.most))
+        (joined, (self.df + df).min(self.most))
     }
 }
 
-/// Variance between an arm's trials, which the seconds inside of them bound from below, and its degrees
-/// of freedom. Where they are the larger, they are also the surer.
-fn own(arm: &[Sample]) -> (f64, f64) {
+/// Variance between an arm's trials, and its degrees of freedom.
+fn between(arm: &[Sample]) -> (f64, f64) {
     let logs: Vec<f64> = arm.iter().map(|sample| sample.log).collect();
-    let within = mean(&arm.iter().map(|sample| sample.within).collect::<Vec<_>>());
-    let between = variance(&logs);
-    let df = (arm.len().max(2) - 1) as f64;
-    if between >= within {
-        (between, df)
-    } else {
-        (within, arm.iter().map(|s| s.within_df).sum::<f64>().max(df))
-    }
+    (variance(&logs), (arm.len().max(2) - 1) as f64)
+}
+
+/// Variance of a trial's logarithm as its seconds show it, the mean of an arm's trials.
+fn within(arm: &[Sample]) -> f64 {
+    mean(&arm.iter().map(|sample| sample.within).collect::<Vec<_>>())
 }
 
 /// Mean of the logarithms, its squared standard error, and the degrees of freedom of that.
@@ -254,6 +255,22 @@ mod tests {
         let trials = vec![Sample::of_mean(&wavering).unwrap(); 3];
         let interval = mean_interval(&trials, &Prior::NONE).unwrap();
         assert!(interval.high / interval.low > 1.01, "{interval:?}");
+    }
+
+    #[test]
+    fn seconds_raise_the_variance_and_add_no_degrees_of_freedom() {
+        let alike = vec![Sample { log: 0.0, within: 0.01 }; 3];
+        let half = mean_interval(&alike, &Prior::NONE).unwrap().high.ln();
+        let wanted = t_quantile(0.975, 2.0) * (0.01_f64 / 3.0).sqrt();
+        assert!((half - wanted).abs() < 1e-9, "{half} is not {wanted}");
+        let quieter = [Sample { log: 0.0, within: 0.0 }, Sample { log: 0.3, within: 0.0 }];
+        let prior = Prior::learn(&[quieter.repeat(2), quieter.repeat(2)]);
+        let noisy: Vec<Sample> = quieter.iter().map(|sample| Sample { within: 9.0, ..*sample }).collect();
+        assert_eq!(
+            Prior::learn(&[noisy.repeat(2), noisy.repeat(2)]),
+            prior,
+            "it is learned from the trials alone"
+        );
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub const APART: f64 = 0.10;
 pub const MOST: usize = 4;
 
 /// A change is larger than this many standard errors. Far more than a test at one known place takes,
-/// because the best of all places is tested; the figure is calibrated by `tests/statistics.rs`.
+/// because the best of all places is tested; the figure is calibrated by `tests/statistics`.
 const ERRORS: f64 = 5.6;
 
 /// A value further than this many standard deviations of its neighbours from their median is moved there: one

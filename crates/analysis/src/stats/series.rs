@@ -50,16 +50,15 @@ pub fn without(series: &[f64], cause: &[f64]) -> Vec<f64> {
 }
 
 /// Variance of the mean of an autocorrelated series, by overlapping batch means: the exact value of what
-/// a moving-block bootstrap of the mean would draw. Beside it its degrees of freedom: how many blocks do not
-/// overlap, less 1. Both 0 for fewer than eight values, which show nothing about it.
+/// a moving-block bootstrap of the mean would draw. 0 for fewer than eight values, which show nothing about it.
 ///
 /// The blocks are of `sqrt(n)` values. A correlation that lasts longer than that is counted short.
 #[must_use]
-pub fn variance_of_mean(series: &[f64]) -> (f64, f64) {
+pub fn variance_of_mean(series: &[f64]) -> f64 {
     let n = series.len();
     let block = n.isqrt();
     if block < 2 || n < 8 {
-        return (0.0, 0.0);
+        return 0.0;
     }
     let mean = mean(series);
     let batches = series.windows(block);
@@ -67,7 +66,7 @@ pub fn variance_of_mean(series: &[f64]) -> (f64, f64) {
     let squares: f64 = batches.map(|batch| (batch.iter().sum::<f64>() / block as f64 - mean).powi(2)).sum();
     // Each block mean is measured from the mean of all, which holds the block itself.
     let unbiased = n as f64 / (n - block) as f64;
-    (squares / count * unbiased * block as f64 / n as f64, n as f64 / block as f64 - 1.0)
+    squares / count * unbiased * block as f64 / n as f64
 }
 
 /// The noise of a series around its level, as a first-order autoregression.
@@ -131,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_constant_series_has_no_doubt_about_its_mean() {
-        assert_eq!(variance_of_mean(&[5.0; 60]).0, 0.0);
-        assert_eq!(variance_of_mean(&[1.0, 2.0, 3.0]), (0.0, 0.0), "too short to say");
+        assert_eq!(variance_of_mean(&[5.0; 60]), 0.0);
+        assert_eq!(variance_of_mean(&[1.0, 2.0, 3.0]), 0.0, "too short to say");
     }
 }

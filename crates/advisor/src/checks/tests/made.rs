@@ -245,3 +245,69 @@ fn a_disk_is_as_slow_as_its_type() {
     let slow = super::pairs::slow(100.0, 0.02, 4_096.0, "st1:size=500GiB").asks("E05");
     assert_eq!(slow.verdict, Assessment::DoesNotApply);
 }
+
+#[test]
+fn the_time_that_may_be_lost_is_a_number_or_says_on_what_it_depends() {
+    let lost = |version: &str, timeout: Option<&str>, whole: bool| {
+        let mut seen = server(version).var("innodb_flush_log_at_trx_commit", "2");
+        if let Some(timeout) = timeout {
+            seen = seen.var("innodb_flush_log_at_timeout", timeout);
+        }
+        seen.rest.partial_variables = !whole;
+        seen.asks("D01").why.replace("A crash of the machine loses acknowledged commits of ", "")
+    };
+    let unknown = "up to a second, or innodb_flush_log_at_timeout if that is set.";
+    assert_eq!(lost("5.5.62", None, false), "about a second.");
+    assert_eq!(lost("5.5.62-MariaDB", None, false), "about a second.");
+    assert_eq!(lost("8.0.36", None, false), unknown);
+    assert_eq!(lost("10.11.19-MariaDB", None, false), unknown);
+    assert_eq!(lost("8.0.36", Some("3"), false), "up to 3 s.");
+    assert_eq!(lost("8.0.36", Some("a while"), false), unknown, "what is no number is not printed as one");
+    assert_eq!(lost("8.0.36", None, true), "about a second.", "the server has no such variable");
+}
+
+#[test]
+fn a_fix_holds_over_a_restart_where_a_deprecated_option_would_undo_it() {
+    let fix = |method: &str| {
+        let seen = server("11.8.9-MariaDB").var("innodb_data_file_buffering", "ON");
+        seen.var("innodb_flush_method", method).asks("F01").fix.unwrap()
+    };
+    let fsync = fix("fsync");
+    assert_eq!(fsync.statements, ["SET GLOBAL innodb_data_file_buffering = OFF"]);
+    assert_eq!(fsync.my_cnf, ["innodb_data_file_buffering = OFF", "innodb_flush_method = O_DIRECT"]);
+    assert!(fsync.text.contains("remove it from the option files") && !fsync.restart, "{}", fsync.text);
+    let direct = fix("O_DIRECT");
+    assert_eq!(direct.my_cnf, ["innodb_data_file_buffering = OFF"]);
+}
+
+#[test]
+fn the_doublewrite_buffer_is_turned_on_as_the_release_takes_it() {
+    let fix = |version: &str, value: &str| {
+        let seen = server(version).var("innodb_doublewrite", value).var("innodb_page_size", "16384");
+        let fix = seen.asks("D04").fix.unwrap();
+        (fix.statements, fix.my_cnf, fix.restart)
+    };
+    let now = vec!["SET GLOBAL innodb_doublewrite = ON".to_owned()];
+    let file = vec!["innodb_doublewrite = ON".to_owned()];
+    assert_eq!(fix("9.7.4", "DETECT_ONLY"), (now.clone(), file.clone(), false), "SET PERSIST is error 1238");
+    assert_eq!(fix("9.7.4", "OFF"), (Vec::new(), file.clone(), true), "SET GLOBAL is error 1210");
+    assert_eq!(fix("8.0.15", "OFF"), (Vec::new(), file.clone(), true), "SET GLOBAL is error 1238");
+    assert_eq!(fix("11.8.9-MariaDB", "OFF"), (now, file.clone(), false));
+    assert_eq!(fix("10.11.19-MariaDB", "OFF"), (Vec::new(), file, true), "SET GLOBAL is error 1238");
+}
+
+#[test]
+fn a_resize_on_mariadb_says_what_it_breaks_and_reads_the_size_back() {
+    let found = mariadb().var("innodb_log_file_size", "16777216").rate("redo_bytes", 1e6).asks("R01");
+    let fix = found.fix.unwrap();
+    assert!(fix.statements[0].starts_with("SET GLOBAL innodb_log_file_size = "), "{:?}", fix.statements);
+    assert_eq!(fix.statements[1], "SELECT @@GLOBAL.innodb_log_file_size");
+    assert!(
+        fix.text.contains("Read the size back") && found.risk.contains("mariadb-backup"),
+        "{}",
+        found.risk
+    );
+    assert!(found.risk.contains("through the page cache"), "{}", found.risk);
+    let mysql = mysql().var("innodb_redo_log_capacity", "16777216").rate("redo_bytes", 1e6).asks("R01");
+    assert_eq!(mysql.fix.unwrap().statements.len(), 1);
+}

@@ -445,7 +445,10 @@ fn the_fix_is_in_the_words_of_the_release() {
     );
     assert_eq!((old.my_cnf, old.restart), (vec!["innodb_log_file_size = 1811939328".to_owned()], true));
     let mariadb = fix("R01", mariadb().var("innodb_log_file_size", "1000").rate("redo_bytes", 1e6));
-    assert_eq!(mariadb.statements, ["SET GLOBAL innodb_log_file_size = 3623878656"]);
+    assert_eq!(
+        mariadb.statements,
+        ["SET GLOBAL innodb_log_file_size = 3623878656", "SELECT @@GLOBAL.innodb_log_file_size"]
+    );
     assert_eq!(
         fix("L01", mysql().var("binlog_format", "MIXED")).statements,
         ["SET PERSIST binlog_format = 'ROW'"]

@@ -241,6 +241,12 @@ const REDO: &[Pair] = &[
     ("R05", "OFF", "ON", |x| {
         mariadb().var("innodb_flush_log_at_trx_commit", "2").var("innodb_log_file_buffering", x)
     }),
+    ("R05", "1", "0", |x| {
+        mariadb()
+            .var("innodb_flush_log_at_trx_commit", "2")
+            .var("innodb_log_file_buffering", "OFF")
+            .host(|host| host.redo_direct = Some(x == "1"))
+    }),
     ("R06", "2048", "4096", |x| {
         mysql()
             .var("innodb_log_write_ahead_size", x)

@@ -125,7 +125,7 @@ fn aurora_charges_each_direction_by_its_own_bytes() {
 #[test]
 fn a_change_is_made_in_place_where_aws_allows_it_and_by_a_copy_where_not() {
     let plan = |today: Option<&str>, target: &str, instance| {
-        change::plan(today.map(volume).as_ref(), &volume(target), instance)
+        change::plan(today.map(volume).as_ref(), &volume(target), instance, &Catalog::builtin())
     };
     let in_place =
         plan(Some("gp2:size=500GiB"), "gp3:size=500GiB,iops=6000,throughput=250", Some("r6i.large"));
