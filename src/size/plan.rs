@@ -2,7 +2,7 @@
 
 use std::fs::File;
 
-use ebbtide_advisor::sizing::{Demand, Inputs, InstanceNeeds, Objective, PricedInstance, examine, is_arm};
+use ebbtide_advisor::sizing::{Demand, Inputs, InstanceNeeds, Objective, PricedInstance, examine};
 use ebbtide_catalog::price_list::PriceList;
 use ebbtide_catalog::{Catalog, InstanceType, Prices, Resolved, Spec};
 use ebbtide_twin::fio;
@@ -182,7 +182,7 @@ impl<'a> Plan<'a> {
         let priced = |instance: &'a InstanceType| {
             Some(PricedInstance { instance, price: prices.instance(&instance.name)? })
         };
-        let fits = |one: &&InstanceType| needs.met_by(one) || one.name == today.name;
+        let fits = |one: &&InstanceType| (needs.met_by(one) && one.is_ebs_optimized()) || one.name == today.name;
         let mut all: Vec<PricedInstance<'a>> =
             self.catalog.instances().iter().filter(fits).filter_map(priced).collect();
         // Without a price of its own today's cannot be held against others.
@@ -383,7 +383,7 @@ fn measured_factor(args: &SizeArgs) -> anyhow::Result<f64> {
 
 fn needs(today: &InstanceType, architecture: Option<Architecture>) -> InstanceNeeds {
     let arm = match architecture {
-        None => Some(is_arm(&today.name)),
+        None => Some(today.is_arm()),
         Some(Architecture::X86) => Some(false),
         Some(Architecture::Arm) => Some(true),
         Some(Architecture::Any) => None,

@@ -8,7 +8,7 @@ use ebbtide_advisor::sizing::managed::{CONDITIONS, Platform, list_url};
 use ebbtide_advisor::sizing::{
     ARRAY_OPERATION, Choice, KINDS, MOST_ROOM, QueueRule, Safer, Safety, Spread, Today,
 };
-use ebbtide_catalog::{MonthlyCost, Usd};
+use ebbtide_catalog::{MonthlyCost, NO_LIMITS, Usd};
 use ebbtide_text::{figure, latency, percent, seconds};
 use ebbtide_volume::{MIB, Nanos, format_size};
 
@@ -232,7 +232,8 @@ fn today(plan: &Plan<'_>, today: &Today, out: &mut String) {
         let price = plan.prices().instance(&instance.name);
         let price =
             price.map_or_else(|| "no price here".to_owned(), |price| format!("{} a month", price.month()));
-        let _ = writeln!(out, "         {}  {price}", instance.name);
+        let limits = if instance.has_limits() { String::new() } else { format!("; {NO_LIMITS}") };
+        let _ = writeln!(out, "         {}  {price}{limits}", instance.name);
     }
     let verdict = if now.overloaded {
         "is overloaded: it carries the load only until its credits end".to_owned()
@@ -408,8 +409,11 @@ fn instances(answer: &Answer<'_>, out: &mut String) {
     for one in &answer.sizing.instances {
         let instance = one.instance;
         let today = if one.is_today { " (today)" } else { "" };
-        let range =
-            |low: u64, high: u64| if low == high { low.to_string() } else { format!("{low} to {high}") };
+        let range = |low: u64, high: u64| match (low, high) {
+            (0, 0) => "-".to_owned(),
+            (low, high) if low == high => low.to_string(),
+            (low, high) => format!("{low} to {high}"),
+        };
         table.row([
             format!("{}{today}", instance.name),
             one.price.month().to_string(),

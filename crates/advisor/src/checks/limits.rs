@@ -171,6 +171,11 @@ pub(super) fn instance(v: &View<'_>) -> Judged {
     };
     v.word("instance", name, "instance type as --instance says");
     let instance = v.catalog().instance(name).map_err(|error| Gap::Undecided(format!("{error}.")))?;
+    if !instance.has_limits() {
+        return Err(Gap::Undecided(format!(
+            "AWS publishes no EBS limits of {name}: it is not EBS-optimized, its volumes share the network."
+        )));
+    }
     let (mut volumes, mut gap) = (Vec::new(), None);
     for files in v.volumes() {
         let own = v.of_files(files);
@@ -215,13 +220,6 @@ pub(super) fn instance(v: &View<'_>) -> Judged {
         .answer()
 }
 
-/// Whether an instance type has Arm processors (Graviton), by the letters after its generation, as in `r6g` and `im4gn`: a
-/// server's programs and system do not run on the other kind.
-fn is_arm(name: &str) -> bool {
-    let family = name.split('.').next().unwrap_or_default();
-    family.trim_start_matches(|c: char| !c.is_ascii_digit()).contains('g')
-}
-
 /// The cheapest instance type that carries rates for ever, is no smaller and has the same kind of processor, with what it
 /// costs; a sentence without a price where none is known.
 fn carrying(v: &View<'_>, now: &InstanceType, iops: f64, bytes: f64) -> String {
@@ -230,7 +228,8 @@ fn carrying(v: &View<'_>, now: &InstanceType, iops: f64, bytes: f64) -> String {
             && info.baseline_mbps as f64 * 125_000.0 >= bytes
             && info.vcpus >= now.vcpus
             && info.memory_gib >= now.memory_gib
-            && is_arm(&info.name) == is_arm(&now.name)
+            && info.is_arm() == now.is_arm()
+            && info.is_ebs_optimized()
     };
     let cheapest = v.catalog().prices(None).ok().and_then(|prices| {
         let priced = |info: &InstanceType| Some((prices.instance(&info.name)?.month(), info.name.clone()));

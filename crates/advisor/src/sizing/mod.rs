@@ -24,5 +24,5 @@ pub use demand::{Demand, Spread};
 pub use inconsistent::Inconsistency;
 pub use inputs::{Contradiction, Inputs, Little, LoadOrigin, QueueRule, Throttled, examine, queue_rule};
 pub use search::{
-    Candidate, IOPS_STEP, InstanceNeeds, KINDS, Objective, PricedInstance, Space, THROUGHPUT_STEP, is_arm,
+    Candidate, IOPS_STEP, InstanceNeeds, KINDS, Objective, PricedInstance, Space, THROUGHPUT_STEP,
 };
