@@ -182,7 +182,8 @@ impl<'a> Plan<'a> {
         let priced = |instance: &'a InstanceType| {
             Some(PricedInstance { instance, price: prices.instance(&instance.name)? })
         };
-        let fits = |one: &&InstanceType| (needs.met_by(one) && one.is_ebs_optimized()) || one.name == today.name;
+        let fits =
+            |one: &&InstanceType| (needs.met_by(one) && one.is_ebs_optimized()) || one.name == today.name;
         let mut all: Vec<PricedInstance<'a>> =
             self.catalog.instances().iter().filter(fits).filter_map(priced).collect();
         // Without a price of its own today's cannot be held against others.

@@ -31,8 +31,9 @@ const COLUMNS: &str = "name,vcpus,memory_gib,architecture,ebs_optimized,baseline
 
 /// Members of DescribeInstanceTypes that the catalogue has, that the answer is made with, or that AWS's models do not have.
 const OF_CATALOGUE: [&str; 4] = ["CurrentGeneration", "InstanceType", "MemoryInfo", "SupportedInRegion"];
-const OF_EBS: [&str; 3] = ["AttachmentLimitType", "EbsOptimizedInfo", "MaximumEbsAttachments"];
-const OF_STORE: [&str; 2] = ["Disks", "TotalSizeInGB"];
+const OF_EBS: [&str; 4] =
+    ["AttachmentLimitType", "EbsOptimizedInfo", "EbsOptimizedSupport", "MaximumEbsAttachments"];
+const OF_STORE: [&str; 1] = ["TotalSizeInGB"];
 
 /// Writes both files.
 pub(crate) fn run(moto: &str, prices: &str) -> Result<ExitCode> {
@@ -119,7 +120,8 @@ fn row(name: &str, facts: &Value, usd_hour: Option<&String>) -> Result<String> {
     let disk = disks.first().unwrap_or(&Value::Null);
     let architectures = facts["ProcessorInfo"]["SupportedArchitectures"].as_array();
     // The older types run 32-bit systems too.
-    let architecture = architectures.into_iter().flatten().filter_map(Value::as_str).find(|name| *name != "i386");
+    let architecture =
+        architectures.into_iter().flatten().filter_map(Value::as_str).find(|name| *name != "i386");
     let mib = facts["MemoryInfo"]["SizeInMiB"].as_f64().context("no memory")?;
     let text = |value: &'_ Value| value.as_str().map(str::to_owned);
     let columns = [
@@ -152,11 +154,9 @@ fn rest(facts: &Value) -> Value {
             .collect()
     };
     let mut left = without(facts, &OF_CATALOGUE);
-    for (part, names) in [
-        ("EbsInfo", &OF_EBS[..]),
-        ("InstanceStorageInfo", &OF_STORE),
-        ("VCpuInfo", &["DefaultVCpus"]),
-    ] {
+    for (part, names) in
+        [("EbsInfo", &OF_EBS[..]), ("InstanceStorageInfo", &OF_STORE), ("VCpuInfo", &["DefaultVCpus"])]
+    {
         if facts[part].is_object() {
             left.insert(part.to_owned(), without(&facts[part], names).into());
         }
@@ -175,11 +175,17 @@ impl Prices {
     /// Reads `// generated at TIME for REGION` and `"TYPE": PRICE,`.
     fn read(text: &str) -> Result<Self> {
         let line = text.lines().find_map(|line| line.strip_prefix("// generated at "));
-        let (generated, region) = line.and_then(|line| line.split_once(" for ")).context("no line 'generated at'")?;
+        let (generated, region) =
+            line.and_then(|line| line.split_once(" for ")).context("no line 'generated at'")?;
         let begin = text.find(&format!("\"{region}\": {{")).context("no prices of the region")?;
         let list = text.get(begin..).and_then(|rest| rest.split("\n\t},").next()).unwrap_or_default();
         let mut hourly = BTreeMap::new();
-        for pair in list.lines().skip(1).filter(|line| !line.trim().starts_with("//")).flat_map(|line| line.split(',')) {
+        for pair in list
+            .lines()
+            .skip(1)
+            .filter(|line| !line.trim().starts_with("//"))
+            .flat_map(|line| line.split(','))
+        {
             let pair = pair.trim();
             if pair.is_empty() {
                 continue;
@@ -222,8 +228,8 @@ mod tests {
         assert_eq!(row.split(',').count(), COLUMNS.split(',').count());
         assert_eq!(
             rest(&facts()),
-            json!({"BareMetal": false, "EbsInfo": {"EbsOptimizedSupport": "default", "NvmeSupport": "required"},
-                "InstanceStorageInfo": {"NvmeSupport": "required"},
+            json!({"BareMetal": false, "EbsInfo": {"NvmeSupport": "required"},
+                "InstanceStorageInfo": {"Disks": [{"Count": 1, "SizeInGB": 475, "Type": "ssd"}], "NvmeSupport": "required"},
                 "ProcessorInfo": {"SupportedArchitectures": ["i386", "x86_64"]}, "VCpuInfo": {"DefaultCores": 1}})
         );
     }
@@ -233,7 +239,10 @@ mod tests {
         let text = "// generated at 2026-07-20T13:44:30Z for us-east-1\nvar x = {\n\t// us-east-1\n\t\"us-east-1\": {\n\
                     \t\t// a1 family\n\t\t\"a1.large\": 0.051000, \"a1.metal\": 1.000000,\n\t},\n}\n";
         let prices = Prices::read(text).unwrap();
-        assert_eq!((prices.generated.as_str(), prices.region.as_str()), ("2026-07-20T13:44:30Z", "us-east-1"));
+        assert_eq!(
+            (prices.generated.as_str(), prices.region.as_str()),
+            ("2026-07-20T13:44:30Z", "us-east-1")
+        );
         let hourly: Vec<_> = prices.hourly.iter().map(|(name, usd)| (name.as_str(), usd.as_str())).collect();
         assert_eq!(hourly, [("a1.large", "0.051"), ("a1.metal", "1.00")]);
         assert!(Prices::read(&text.replace("1.000000", "free")).is_err());
@@ -241,6 +250,9 @@ mod tests {
 
     #[test]
     fn days_are_those_of_the_calendar() {
-        assert_eq!((day(0), day(20_687), day(11_016)), ("1970-01-01".into(), "2026-08-22".into(), "2000-02-29".into()));
+        assert_eq!(
+            (day(0), day(20_687), day(11_016)),
+            ("1970-01-01".into(), "2026-08-22".into(), "2000-02-29".into())
+        );
     }
 }

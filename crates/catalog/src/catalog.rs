@@ -14,9 +14,9 @@ use serde::de::DeserializeOwned;
 use crate::{
     CatalogError, DataError, InstanceType, PeriodError, Provenance, TypeDataError,
     data::{
-        AccountingEntry, ArrayRules, Class, InitializationRules, InstanceRow, InstanceRules, IopsRule, ModificationRules,
-        Period, ServiceEntry, StoreRow, StoreRules, ThroughputRule, TornWritePrevention, TypeEntry,
-        TypesFile, table_source,
+        AccountingEntry, ArrayRules, Class, InitializationRules, InstanceRow, InstanceRules, IopsRule,
+        ModificationRules, Period, ServiceEntry, StoreRow, StoreRules, ThroughputRule, TornWritePrevention,
+        TypeEntry, TypesFile, table_source,
     },
     error::data,
     initialization, instance_table, managed,

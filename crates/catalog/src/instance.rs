@@ -125,7 +125,8 @@ fn contradiction(row: &InstanceRow) -> Option<InstanceDataError> {
     if row.vcpus == 0 || row.memory_gib <= 0.0 || row.ebs_slots == 0 {
         return Some(InstanceDataError::Nothing);
     }
-    let is_zero = [row.baseline_mbps, row.maximum_mbps, row.baseline_iops, row.maximum_iops].map(|figure| figure == 0);
+    let is_zero =
+        [row.baseline_mbps, row.maximum_mbps, row.baseline_iops, row.maximum_iops].map(|figure| figure == 0);
     if row.ebs_optimized == EbsOptimized::Unsupported && is_zero == [true; 4] {
         return None;
     }

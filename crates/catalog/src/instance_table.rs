@@ -109,7 +109,10 @@ fn parsed(text: &str) -> Result<Vec<Row>, CatalogError> {
     let rows: Vec<Row> =
         reader.deserialize().collect::<Result<_, _>>().map_err(|error| data(PLACE, error))?;
     if let Some(pair) = rows.windows(2).find(|pair| pair[0].name >= pair[1].name) {
-        return Err(data(PLACE, DataError::Order { name: pair[1].name.clone(), before: pair[0].name.clone() }));
+        return Err(data(
+            PLACE,
+            DataError::Order { name: pair[1].name.clone(), before: pair[0].name.clone() },
+        ));
     }
     if rows.len() < LEAST {
         return Err(data(PLACE, DataError::Thin { found: rows.len(), least: LEAST }));
@@ -169,9 +172,12 @@ mod tests {
     #[test]
     fn a_table_without_its_source_or_a_figure_is_refused() {
         let whole = text();
-        for (line, part) in
-            [("# source:", "source:"), ("# date:", "date:"), ("# prices:", "prices:"), ("# region:", "region:")]
-        {
+        for (line, part) in [
+            ("# source:", "source:"),
+            ("# date:", "date:"),
+            ("# prices:", "prices:"),
+            ("# region:", "region:"),
+        ] {
             let without = whole.replacen(line, "# left out:", 1);
             let errors = [read(&without).err(), read_prices(&without).err()];
             let error = errors.into_iter().flatten().next().expect(line).to_string();
@@ -193,9 +199,11 @@ mod tests {
 
     #[test]
     fn no_type_without_figures_has_limits_and_no_other_lacks_them() {
-        let rules = InstanceRules { burst_s: 1_800, source: "test".to_owned(), date: jiff::civil::date(2026, 1, 1) };
+        let rules =
+            InstanceRules { burst_s: 1_800, source: "test".to_owned(), date: jiff::civil::date(2026, 1, 1) };
         let types = read_types(&text(), &rules).unwrap();
-        let without: Vec<_> = types.iter().filter(|kind| !kind.has_limits()).map(|kind| &kind.name[..]).collect();
+        let without: Vec<_> =
+            types.iter().filter(|kind| !kind.has_limits()).map(|kind| &kind.name[..]).collect();
         assert_eq!(without.len(), 19, "{without:?}");
         assert!(without.contains(&"t2.micro") && without.contains(&"m3.medium"), "{without:?}");
     }

@@ -75,7 +75,8 @@ fn every_type_has_the_facts_of_its_row() {
         ("mac2.metal", 8, 16.0, "arm64_mac", EbsOptimized::Default, true, (0, 0)),
     ] {
         let kind = catalog.instance(name).unwrap();
-        let facts = (kind.vcpus, kind.memory_gib, kind.architecture.as_str(), kind.ebs_optimized, kind.current);
+        let facts =
+            (kind.vcpus, kind.memory_gib, kind.architecture.as_str(), kind.ebs_optimized, kind.current);
         assert_eq!(facts, (vcpus, memory_gib, architecture, optimized, current), "{name}");
         assert_eq!((kind.store_disks, kind.store_disk_gb), disks, "{name}");
         assert_eq!(kind.provenance.date, "2026-08-22", "{name}");

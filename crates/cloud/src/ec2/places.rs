@@ -169,7 +169,7 @@ impl Ec2 {
         ask.end_dry_run()?;
         let instances = self.options.quotas.instances.to_string();
         let attributes = [
-            ("default-vpc", super::DEFAULT_VPC),
+            ("default-vpc", super::networks::VPC),
             ("max-elastic-ips", "5"),
             ("max-instances", &instances),
             ("supported-platforms", "VPC"),
@@ -194,5 +194,5 @@ impl Ec2 {
 const OPT_IN: &str = "opt-in-not-required";
 
 fn endpoint(region: &str) -> String {
-    format!("ec2.{region}.amazonaws.com")
+    format!("ec2.{region}.{}", crate::partition::domain(region))
 }
