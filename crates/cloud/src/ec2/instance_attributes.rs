@@ -88,7 +88,7 @@ impl Ec2 {
         ask.end_dry_run()?;
         let names_fixed = check_fixed(input)?;
         if kind.is_none() && mappings.is_empty() && !names_fixed {
-            return Err(refuse::unsupported("This attribute"));
+            return Err(refuse::unsupported("An attribute other than BlockDeviceMappings and InstanceType"));
         }
         let changes = mappings.into_iter().map(|mapping| remapped(ask, &state, id, mapping));
         let changes = changes.collect::<Result<Vec<_>, _>>()?;

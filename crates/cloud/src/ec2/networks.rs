@@ -258,10 +258,10 @@ impl Ec2 {
     }
 
     pub(super) fn describe_vpc_attribute(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {
-        let id = ask.input.required("VpcId", "vpcId")?;
-        let attribute = ask.input.required("Attribute", "attribute")?;
         access::demand_any(ask)?;
         ask.end_dry_run()?;
+        let id = ask.input.required("VpcId", "vpcId")?;
+        let attribute = ask.input.required("Attribute", "attribute")?;
         if id != VPC {
             return Err(not_found("vpc ID", "InvalidVpcID.NotFound", id));
         }
