@@ -66,6 +66,8 @@ pub(super) struct Plan<'a> {
     /// Where the size comes from, for people.
     pub(super) size_from: String,
     needs: Option<InstanceNeeds>,
+    /// Whether an architecture was named, so that its processors may be any maker's.
+    any_maker: bool,
 }
 
 /// Reads AWS's price lists into the catalogue; what was read, for people.
@@ -152,6 +154,7 @@ impl<'a> Plan<'a> {
             seed: args.seed,
             size_from,
             needs,
+            any_maker: args.architecture.is_some(),
             source,
         })
     }
@@ -182,8 +185,11 @@ impl<'a> Plan<'a> {
         let priced = |instance: &'a InstanceType| {
             Some(PricedInstance { instance, price: prices.instance(&instance.name)? })
         };
-        let fits =
-            |one: &&InstanceType| (needs.met_by(one) && one.is_ebs_optimized()) || one.name == today.name;
+        // So many processors of another maker do not do as much: they are for those who name an architecture.
+        let same_kind = |one: &InstanceType| self.any_maker || one.has_processors_of(today);
+        let fits = |one: &&InstanceType| {
+            (needs.met_by(one) && one.is_ebs_optimized() && same_kind(one)) || one.name == today.name
+        };
         let mut all: Vec<PricedInstance<'a>> =
             self.catalog.instances().iter().filter(fits).filter_map(priced).collect();
         // Without a price of its own today's cannot be held against others.

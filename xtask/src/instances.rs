@@ -26,7 +26,7 @@ pub(crate) const USAGE: &str = "cargo xtask instances DIR_WITH_MOTO PRICES.go";
 /// Fewer types or prices mean that a source was cut short.
 const LEAST: usize = 1_300;
 
-const COLUMNS: &str = "name,vcpus,memory_gib,architecture,ebs_optimized,baseline_mbps,maximum_mbps,baseline_iops,maximum_iops,\
+const COLUMNS: &str = "name,vcpus,memory_gib,architecture,manufacturer,ebs_optimized,baseline_mbps,maximum_mbps,baseline_iops,maximum_iops,\
                        ebs_slots,slots,store_disks,store_disk_gb,current,usd_hour";
 
 /// Members of DescribeInstanceTypes that the catalogue has, that the answer is made with, or that AWS's models do not have.
@@ -129,6 +129,7 @@ fn row(name: &str, facts: &Value, usd_hour: Option<&String>) -> Result<String> {
         number(&facts["VCpuInfo"]["DefaultVCpus"]),
         (mib / 1_024.0).to_string(),
         architecture.context("no architecture")?.to_owned(),
+        text(&facts["ProcessorInfo"]["Manufacturer"]).context("no Manufacturer")?,
         text(&ebs["EbsOptimizedSupport"]).context("no EbsOptimizedSupport")?,
         number(&optimized["BaselineBandwidthInMbps"]),
         number(&optimized["MaximumBandwidthInMbps"]),
@@ -211,7 +212,7 @@ mod tests {
         json!({
             "InstanceType": "x1.large", "CurrentGeneration": true, "SupportedInRegion": true, "BareMetal": false,
             "MemoryInfo": {"SizeInMiB": 15_616},
-            "ProcessorInfo": {"SupportedArchitectures": ["i386", "x86_64"]},
+            "ProcessorInfo": {"SupportedArchitectures": ["i386", "x86_64"], "Manufacturer": "Intel"},
             "VCpuInfo": {"DefaultVCpus": 2, "DefaultCores": 1},
             "EbsInfo": {"EbsOptimizedSupport": "default", "AttachmentLimitType": "shared", "MaximumEbsAttachments": 27,
                 "NvmeSupport": "required", "EbsOptimizedInfo": {"BaselineBandwidthInMbps": 425,
@@ -224,13 +225,13 @@ mod tests {
     #[test]
     fn a_type_is_a_row_of_figures_and_what_is_left() {
         let row = row("x1.large", &facts(), Some(&"0.10".to_owned())).unwrap();
-        assert_eq!(row, "x1.large,2,15.25,x86_64,default,425,850,3000,6000,27,shared,1,475,yes,0.10\n");
+        assert_eq!(row, "x1.large,2,15.25,x86_64,Intel,default,425,850,3000,6000,27,shared,1,475,yes,0.10\n");
         assert_eq!(row.split(',').count(), COLUMNS.split(',').count());
         assert_eq!(
             rest(&facts()),
             json!({"BareMetal": false, "EbsInfo": {"NvmeSupport": "required"},
                 "InstanceStorageInfo": {"Disks": [{"Count": 1, "SizeInGB": 475, "Type": "ssd"}], "NvmeSupport": "required"},
-                "ProcessorInfo": {"SupportedArchitectures": ["i386", "x86_64"]}, "VCpuInfo": {"DefaultCores": 1}})
+                "ProcessorInfo": {"SupportedArchitectures": ["i386", "x86_64"], "Manufacturer": "Intel"}, "VCpuInfo": {"DefaultCores": 1}})
         );
     }
 

@@ -302,6 +302,8 @@ pub(crate) struct InstanceRow {
     #[serde(default = "x86")]
     pub(crate) architecture: String,
     #[serde(default)]
+    pub(crate) manufacturer: String,
+    #[serde(default)]
     pub(crate) ebs_optimized: EbsOptimized,
     pub(crate) baseline_mbps: u64,
     pub(crate) maximum_mbps: u64,

@@ -30,6 +30,9 @@ pub struct InstanceType {
     /// Of its processors, as AWS names it: `x86_64` or `arm64`; of a Mac with `_mac` behind it.
     #[serde(skip)]
     pub architecture: String,
+    /// Who makes its processors: `Intel`, `AMD`, `AWS` or `Apple`; empty where an override does not say it.
+    #[serde(skip)]
+    pub manufacturer: String,
     /// Whether it has bandwidth for EBS of its own.
     #[serde(skip)]
     pub ebs_optimized: EbsOptimized,
@@ -83,6 +86,12 @@ impl InstanceType {
         self.architecture.starts_with("arm64")
     }
 
+    /// Whether its processors are of the same maker and kind: so many of them do about as much.
+    #[must_use]
+    pub fn has_processors_of(&self, other: &Self) -> bool {
+        self.is_arm() == other.is_arm() && self.manufacturer == other.manufacturer
+    }
+
     pub(crate) fn from_row(
         row: &InstanceRow,
         rules: &InstanceRules,
@@ -101,6 +110,7 @@ impl InstanceType {
             vcpus: row.vcpus,
             memory_gib: row.memory_gib,
             architecture: row.architecture.clone(),
+            manufacturer: row.manufacturer.clone(),
             ebs_optimized: row.ebs_optimized,
             current: row.current == YesNo::Yes,
             baseline_mbps: row.baseline_mbps,

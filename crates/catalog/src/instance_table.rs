@@ -31,6 +31,7 @@ struct Row {
     vcpus: u32,
     memory_gib: f64,
     architecture: String,
+    manufacturer: String,
     ebs_optimized: EbsOptimized,
     /// Empty where AWS publishes none.
     baseline_mbps: Option<u64>,
@@ -57,6 +58,7 @@ impl Row {
             vcpus: self.vcpus,
             memory_gib: self.memory_gib,
             architecture: self.architecture,
+            manufacturer: self.manufacturer,
             ebs_optimized: self.ebs_optimized,
             baseline_mbps,
             maximum_mbps,
@@ -183,12 +185,12 @@ mod tests {
             let error = errors.into_iter().flatten().next().expect(line).to_string();
             assert!(error.contains(part), "{line}: {error}");
         }
-        let row = "c5.9xlarge,36,72,x86_64,default,9500,9500,40000,40000,27,shared,,,no,1.53\n";
+        let row = "c5.9xlarge,36,72,x86_64,Intel,default,9500,9500,40000,40000,27,shared,,,no,1.53\n";
         assert!(whole.contains(row));
         for (bad, part) in [
-            ("c5.9xlarge,36,72,x86_64,default,9500,9500,40000,40000,27,shared,,,no\n", "fields"),
-            ("c5.9xlarge,36,72,x86_64,often,9500,9500,40000,40000,27,shared,,,no,1.53\n", "often"),
-            ("z9.9xlarge,36,72,x86_64,default,9500,9500,40000,40000,27,shared,,,no,1.53\n", "order"),
+            ("c5.9xlarge,36,72,x86_64,Intel,default,9500,9500,40000,40000,27,shared,,,no\n", "fields"),
+            ("c5.9xlarge,36,72,x86_64,Intel,often,9500,9500,40000,40000,27,shared,,,no,1.53\n", "often"),
+            ("z9.9xlarge,36,72,x86_64,Intel,default,9500,9500,40000,40000,27,shared,,,no,1.53\n", "order"),
         ] {
             let error = read(&whole.replace(row, bad)).unwrap_err().to_string();
             assert!(error.contains(part), "{bad}: {error}");

@@ -228,7 +228,7 @@ fn carrying(v: &View<'_>, now: &InstanceType, iops: f64, bytes: f64) -> String {
             && info.baseline_mbps as f64 * 125_000.0 >= bytes
             && info.vcpus >= now.vcpus
             && info.memory_gib >= now.memory_gib
-            && info.is_arm() == now.is_arm()
+            && info.has_processors_of(now)
             && info.is_ebs_optimized()
     };
     let cheapest = v.catalog().prices(None).ok().and_then(|prices| {
