@@ -162,7 +162,7 @@ fn terraform_makes_changes_and_destroys_volumes_with_the_aws_provider() {
     let Some(providers) = providers() else { return };
     let Some(aws) = client("aws") else { return };
     if !aws.parent().unwrap().with_file_name("all").exists() {
-        println!("SKIPPED: it takes a minute and a half; './dev clients --all' asks for it");
+        println!("SKIPPED: it takes three minutes; './dev clients --all' asks for it");
         return;
     }
     let home = Home::calibrated();

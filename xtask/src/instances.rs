@@ -87,10 +87,9 @@ fn types(root: &Path) -> Result<BTreeMap<String, Value>> {
 
 /// moto's version, and the day of its wheel.
 fn version(root: &Path) -> Result<(String, String)> {
-    let folders = fs::read_dir(root)?.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let mut folders = fs::read_dir(root)?.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     let version = folders
-        .filter_map(|name| Some(name.strip_prefix("moto-")?.strip_suffix(".dist-info")?.to_owned()))
-        .next()
+        .find_map(|name| Some(name.strip_prefix("moto-")?.strip_suffix(".dist-info")?.to_owned()))
         .context("the folder has no moto-VERSION.dist-info")?;
     let modified = fs::metadata(root.join("moto/ec2/resources/instance_types.json.gz"))?.modified()?;
     let seconds = modified.duration_since(std::time::UNIX_EPOCH)?.as_secs();
@@ -123,7 +122,7 @@ fn row(name: &str, facts: &Value, usd_hour: Option<&String>) -> Result<String> {
     let architecture =
         architectures.into_iter().flatten().filter_map(Value::as_str).find(|name| *name != "i386");
     let mib = facts["MemoryInfo"]["SizeInMiB"].as_f64().context("no memory")?;
-    let text = |value: &'_ Value| value.as_str().map(str::to_owned);
+    let text = |value: &Value| value.as_str().map(str::to_owned);
     let columns = [
         name.to_owned(),
         number(&facts["VCpuInfo"]["DefaultVCpus"]),

@@ -13,10 +13,6 @@ variable "kind" {
   default = "m5.large"
 }
 
-provider "aws" {
-  skip_metadata_api_check = true
-}
-
 data "aws_ami" "linux" {
   most_recent = true
   owners      = ["amazon"]
@@ -62,6 +58,10 @@ data "aws_ec2_instance_type_offering" "first" {
 
 data "aws_ec2_instance_type" "c5" {
   instance_type = "c5.9xlarge"
+}
+
+provider "aws" {
+  skip_metadata_api_check = true
 }
 
 resource "aws_instance" "db" {

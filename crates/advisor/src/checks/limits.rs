@@ -171,11 +171,7 @@ pub(super) fn instance(v: &View<'_>) -> Judged {
     };
     v.word("instance", name, "instance type as --instance says");
     let instance = v.catalog().instance(name).map_err(|error| Gap::Undecided(format!("{error}.")))?;
-    if !instance.has_limits() {
-        return Err(Gap::Undecided(format!(
-            "AWS publishes no EBS limits of {name}: it is not EBS-optimized, its volumes share the network."
-        )));
-    }
+    demand_limits(&instance)?;
     let (mut volumes, mut gap) = (Vec::new(), None);
     for files in v.volumes() {
         let own = v.of_files(files);
@@ -218,6 +214,17 @@ pub(super) fn instance(v: &View<'_>) -> Judged {
     Found::because(format!("{name} does not carry its volumes for ever: {}.", over.join(", ")))
         .fix(Fix::by_hand(carrying(v, &instance, iops, bytes)))
         .answer()
+}
+
+/// Refuses to judge an instance type without published limits.
+fn demand_limits(instance: &InstanceType) -> Result<(), Gap> {
+    if instance.has_limits() {
+        return Ok(());
+    }
+    Err(Gap::Undecided(format!(
+        "AWS publishes no EBS limits of {}: it is not EBS-optimized, its volumes share the network.",
+        instance.name
+    )))
 }
 
 /// The cheapest instance type that carries rates for ever, is no smaller and has the same kind of processor, with what it

@@ -13,7 +13,7 @@ use super::ids::Kind;
 use super::page::{Page, Paging};
 use super::records::{Attachment, Instance, Power, Volume};
 use super::state::{State, is_of};
-use super::{Ec2, access, images, networks, refuse, tags};
+use super::{DEFAULT_VPC, Ec2, access, images, networks, refuse, tags};
 use crate::ApiError;
 
 const FILTERS: [&str; 33] = [
@@ -64,7 +64,7 @@ fn address(instance: &Instance) -> String {
     let third = networks::third_number(&instance.region, &instance.zone);
     // AWS keeps the first four addresses of a subnet, and the last one.
     let last = (number & 0xFF).clamp(4, 254);
-    format!("172.31.{}.{last}", third + ((number >> 8) & 0xF) as usize)
+    format!("172.31.{}.{last}", third + usize::try_from((number >> 8) & 0xF).unwrap_or_default())
 }
 
 /// The volumes of an instance that are shown at it.
@@ -132,7 +132,7 @@ fn members(ask: &Ask<'_>, catalog: &Catalog, state: &State, instance: &Instance)
         let dns = format!("ip-{}.{}.compute.internal", address.replace('.', "-"), instance.region);
         members.put("PrivateDnsName", dns).put("PrivateIpAddress", address);
         let subnet = networks::subnet_of(&instance.region, &instance.zone);
-        members.put("SubnetId", subnet).put("VpcId", networks::VPC);
+        members.put("SubnetId", subnet).put("VpcId", DEFAULT_VPC);
     }
     if !instance.tags.is_empty() {
         members.put("Tags", tags::members(&instance.tags));
@@ -244,7 +244,7 @@ fn values<'a>(
         "subnet-id" => one(networks::subnet_of(&instance.region, &instance.zone)),
         "tenancy" => one("default"),
         "virtualization-type" => one("hvm"),
-        "vpc-id" => one(networks::VPC),
+        "vpc-id" => one(DEFAULT_VPC),
         // No stand-in has one of the others.
         _ => Vec::new(),
     }

@@ -75,6 +75,9 @@ use state::State;
 use crate::kms::Kms;
 use crate::{Answer, ApiError, Call, RecordsError, Service};
 
+/// The VPC that an account has without making one.
+const DEFAULT_VPC: &str = "vpc-00000000000000001";
+
 /// The EC2 service of a home.
 #[derive(Debug)]
 pub struct Ec2 {

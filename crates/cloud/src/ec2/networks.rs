@@ -7,12 +7,10 @@ use super::ask::{Ask, Members};
 use super::filter::{Filters, Tagged, Tags, Values, flag, one};
 use super::page::{Page, Paging};
 use super::places::{self, Zone};
-use super::{Ec2, access, refuse};
+use super::{DEFAULT_VPC as VPC, Ec2, access, refuse};
 use crate::{ApiError, partition};
 
-/// The default VPC.
-pub(super) const VPC: &str = "vpc-00000000000000001";
-/// Its security group.
+/// The VPC's security group.
 pub(super) const GROUP: &str = "sg-00000000000000001";
 pub(super) const GROUP_NAME: &str = "default";
 

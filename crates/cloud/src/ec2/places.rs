@@ -169,7 +169,7 @@ impl Ec2 {
         ask.end_dry_run()?;
         let instances = self.options.quotas.instances.to_string();
         let attributes = [
-            ("default-vpc", super::networks::VPC),
+            ("default-vpc", super::DEFAULT_VPC),
             ("max-elastic-ips", "5"),
             ("max-instances", &instances),
             ("supported-platforms", "VPC"),
