@@ -78,7 +78,8 @@ fn two_first_attachments_wait_for_one_calibration() {
         fixture.create(name, "gp3:size=1GiB").unwrap();
     }
     let details: Vec<_> = std::thread::scope(|scope| {
-        let attach = |name| scope.spawn(|| fixture.attach(name).unwrap());
+        let fixture = &fixture;
+        let attach = |name| scope.spawn(move || fixture.attach(name).unwrap());
         let threads = ["a", "b"].map(attach);
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
