@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use ebbtide_catalog::NO_LIMITS;
 use ebbtide_twin::Balance;
 use ebbtide_twin::accuracy::Figure;
 use ebbtide_twin::innodb::{FileKind, Limiter, ModelLoad, RoleOutcome};
@@ -65,7 +66,8 @@ pub(super) fn heading(plan: &Plan) -> String {
         let _ = writeln!(text, "not modelled: {what}");
     }
     if let Some(instance) = &plan.instance {
-        let _ = writeln!(text, "instance {}", instance.name);
+        let limits = if instance.has_limits() { String::new() } else { format!(": {NO_LIMITS}") };
+        let _ = writeln!(text, "instance {}{limits}", instance.name);
     }
     if plan.divided_by > 1 {
         let by = plan.divided_by;

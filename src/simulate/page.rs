@@ -1,5 +1,6 @@
 //! The report as a page with charts.
 
+use ebbtide_catalog::NO_LIMITS;
 use ebbtide_twin::Interval;
 
 use super::figures::{mib, percent, short, span, us, whole};
@@ -59,7 +60,9 @@ fn facts(plan: &Plan, runs: &[SimulatedRun]) -> Vec<Fact> {
         [Fact::new("Volume", volume.resolved.description.as_str()), Fact::new("Cost", volume.cost_line())]
     };
     let mut facts: Vec<Fact> = plan.volumes.iter().flat_map(of_volume).collect();
-    if let Some(instance) = &plan.instance {
+    if let Some(instance) = plan.instance.as_ref().filter(|instance| !instance.has_limits()) {
+        facts.push(Fact::new("Instance", format!("{}: {NO_LIMITS}", instance.name)));
+    } else if let Some(instance) = &plan.instance {
         let shared = if plan.together { ", shared by all volumes" } else { "" };
         facts.push(Fact::new(
             "Instance",

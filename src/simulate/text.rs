@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use ebbtide_catalog::NO_LIMITS;
 use ebbtide_twin::Interval;
 use ebbtide_volume::Op;
 
@@ -18,7 +19,9 @@ pub(super) fn heading(plan: &Plan) -> String {
         let _ = writeln!(text, "volume {}: {}", volume.spec, volume.resolved.description);
         let _ = writeln!(text, "  cost {}", volume.cost_line());
     }
-    if let Some(instance) = &plan.instance {
+    if let Some(instance) = plan.instance.as_ref().filter(|instance| !instance.has_limits()) {
+        let _ = writeln!(text, "instance {}: {NO_LIMITS}", instance.name);
+    } else if let Some(instance) = &plan.instance {
         let shared = if plan.together { ", shared by all volumes" } else { "" };
         let _ = writeln!(
             text,

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 
-use ebbtide_advisor::sizing::{Demand, Inputs, InstanceNeeds, Objective, PricedInstance, examine, is_arm};
+use ebbtide_advisor::sizing::{Demand, Inputs, InstanceNeeds, Objective, PricedInstance, examine};
 use ebbtide_catalog::price_list::PriceList;
 use ebbtide_catalog::{Catalog, InstanceType, Prices, Resolved, Spec};
 use ebbtide_twin::fio;
@@ -66,6 +66,8 @@ pub(super) struct Plan<'a> {
     /// Where the size comes from, for people.
     pub(super) size_from: String,
     needs: Option<InstanceNeeds>,
+    /// Whether an architecture was named, so that its processors may be any maker's.
+    any_maker: bool,
 }
 
 /// Reads AWS's price lists into the catalogue; what was read, for people.
@@ -168,6 +170,7 @@ impl<'a> Plan<'a> {
             seed: args.seed,
             size_from,
             needs,
+            any_maker: args.architecture.is_some(),
             source,
         })
     }
@@ -198,7 +201,11 @@ impl<'a> Plan<'a> {
         let priced = |instance: &'a InstanceType| {
             Some(PricedInstance { instance, price: prices.instance(&instance.name)? })
         };
-        let fits = |one: &&InstanceType| needs.met_by(one) || one.name == today.name;
+        // So many processors of another maker do not do as much: they are for those who name an architecture.
+        let same_kind = |one: &InstanceType| self.any_maker || one.has_processors_of(today);
+        let fits = |one: &&InstanceType| {
+            (needs.met_by(one) && one.is_ebs_optimized() && same_kind(one)) || one.name == today.name
+        };
         let mut all: Vec<PricedInstance<'a>> =
             self.catalog.instances().iter().filter(fits).filter_map(priced).collect();
         // Without a price of its own today's cannot be held against others.
@@ -399,7 +406,7 @@ fn measured_factor(args: &SizeArgs) -> anyhow::Result<f64> {
 
 fn needs(today: &InstanceType, architecture: Option<Architecture>) -> InstanceNeeds {
     let arm = match architecture {
-        None => Some(is_arm(&today.name)),
+        None => Some(today.is_arm()),
         Some(Architecture::X86) => Some(false),
         Some(Architecture::Arm) => Some(true),
         Some(Architecture::Any) => None,

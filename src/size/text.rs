@@ -395,8 +395,11 @@ fn instances(answer: &Answer<'_>, out: &mut String) {
     for one in &answer.sizing.instances {
         let instance = one.instance;
         let today = if one.is_today { " (today)" } else { "" };
-        let range =
-            |low: u64, high: u64| if low == high { low.to_string() } else { format!("{low} to {high}") };
+        let range = |low: u64, high: u64| match (low, high) {
+            (0, 0) => "-".to_owned(),
+            (low, high) if low == high => low.to_string(),
+            (low, high) => format!("{low} to {high}"),
+        };
         table.row([
             format!("{}{today}", instance.name),
             one.price.month().to_string(),

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use ebbtide_advisor::sizing::{LoadOrigin, RecordedLatency, Today, change};
+use ebbtide_catalog::NO_LIMITS;
 use ebbtide_text::{percent, seconds};
 
 use super::plan::Plan;
@@ -21,7 +22,8 @@ pub(super) fn today(plan: &Plan<'_>, today: &Today, out: &mut String) {
         let price = plan.prices().instance(&instance.name);
         let price =
             price.map_or_else(|| "no price here".to_owned(), |price| format!("{} a month", price.month()));
-        let _ = writeln!(out, "         {}  {price}", instance.name);
+        let limits = if instance.has_limits() { String::new() } else { format!("; {NO_LIMITS}") };
+        let _ = writeln!(out, "         {}  {price}{limits}", instance.name);
     }
     let _ = writeln!(out, "         with the load as it is it {}; {}", verdict(today), p99_words(today));
     if let Some(credits) = credits(plan, today) {

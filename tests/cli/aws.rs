@@ -99,7 +99,7 @@ fn the_aws_cli_and_boto3_learn_who_they_are() {
     let unknown = Key { id: "AKIAUNKNOWN".to_owned(), secret: anna.secret.clone() };
     let refused = run(&aws, &IDENTITY, &home, &unknown, &url);
     assert!(refused.code != 0 && refused.stderr.contains("InvalidClientTokenId"), "{}", refused.stderr);
-    let of_ec2 = run(&aws, &["ec2", "describe-vpcs"], &home, &anna, &url);
+    let of_ec2 = run(&aws, &["ec2", "describe-key-pairs"], &home, &anna, &url);
     assert!(of_ec2.code != 0 && of_ec2.stderr.contains("InvalidAction"), "{}", of_ec2.stderr);
 
     home.run_line("user delete anna").ok();

@@ -1,5 +1,5 @@
 //! Developer jobs: `cargo xtask tidy` checks the rules of the repository, `cargo xtask schemas` writes the
-//! schemas in docs/json, `cargo xtask aws-models` the models of AWS's services, `cargo xtask test-log` counts the
+//! schemas in docs/json, `cargo xtask aws-models` the models of AWS's services, `cargo xtask instances` the table of EC2's instance types, `cargo xtask test-log` counts the
 //! tests in a log, shortens it, cuts out its failures, adds times or lists the slowest tests, `cargo xtask
 //! test-programs` builds and lists the test programs, `cargo xtask flaky` repeats tests and lists those that do not
 //! always pass.
@@ -7,6 +7,7 @@
 
 mod aws_models;
 mod flaky;
+mod instances;
 mod programs;
 mod repo;
 mod schemas;
@@ -30,6 +31,7 @@ fn main() -> Result<ExitCode> {
         ["flaky", ref words @ ..] => flaky::run(words),
         ["schemas"] => schemas::run(),
         ["aws-models", botocore] => aws_models::run(botocore),
+        ["instances", moto, prices] => instances::run(moto, prices),
         ["test-log", "shorten"] => {
             test_log::shorten(io::stdin().lock(), io::stdout().lock())?;
             Ok(ExitCode::SUCCESS)
@@ -74,8 +76,9 @@ fn standard_input() -> io::Result<String> {
 fn usage() -> String {
     let jobs = "cargo xtask tidy | cargo xtask schemas | cargo xtask test-programs";
     format!(
-        "usage: {jobs} | cargo xtask test-log count|shorten|failures|time|slowest < LOG | {} | {}",
+        "usage: {jobs} | cargo xtask test-log count|shorten|failures|time|slowest < LOG | {} | {} | {}",
         aws_models::USAGE,
+        instances::USAGE,
         flaky::USAGE
     )
 }

@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::Path,
-    sync::LazyLock,
+    sync::{Arc, LazyLock},
 };
 
 use ebbtide_text::closest;
@@ -14,22 +14,20 @@ use serde::de::DeserializeOwned;
 use crate::{
     CatalogError, DataError, InstanceType, PeriodError, Provenance, TypeDataError,
     data::{
-        AccountingEntry, ArrayRules, Class, InitializationRules, InstanceRules, IopsRule, ModificationRules,
-        Period, ServiceEntry, StoreRow, StoreRules, ThroughputRule, TornWritePrevention, TypeEntry,
-        TypesFile, table_source,
+        AccountingEntry, ArrayRules, Class, InitializationRules, InstanceRow, InstanceRules, IopsRule,
+        ModificationRules, Period, ServiceEntry, StoreRow, StoreRules, ThroughputRule, TornWritePrevention,
+        TypeEntry, TypesFile, table_source,
     },
     error::data,
-    initialization, managed,
+    initialization, instance_table, managed,
     overrides::{self, Tables},
     price_book::{self, PriceBook},
 };
 
 const TYPES: &str = include_str!("../data/volume-types.toml");
 const SERVICE_TIMES: &str = include_str!("../data/service-times.toml");
-const INSTANCES: &str = include_str!("../data/instances.csv");
 const INSTANCE_STORE: &str = include_str!("../data/instance-store.csv");
 const PRICES: &str = include_str!("../data/prices.toml");
-const INSTANCE_PRICES: &str = include_str!("../data/instance-prices.csv");
 const MANAGED_PRICES: &str = include_str!("../data/managed-prices.toml");
 const CORRECTIONS: &str = include_str!("../data/overrides.toml");
 
@@ -46,7 +44,8 @@ pub struct Catalog {
     pub(crate) initialization: InitializationRules,
     instance: InstanceRules,
     instance_store: StoreRules,
-    instances: Vec<InstanceType>,
+    /// All types where an override changes or adds one; None: the built-in ones.
+    instances: Option<Arc<[InstanceType]>>,
     pub(crate) prices: PriceBook,
 }
 
@@ -111,19 +110,30 @@ impl Catalog {
     pub fn instance(&self, name: &str) -> Result<InstanceType, CatalogError> {
         let wanted = name.trim().to_ascii_lowercase();
         let wanted = wanted.strip_prefix("db.").unwrap_or(&wanted);
-        self.instances.iter().find(|instance| instance.name == wanted).cloned().ok_or_else(|| {
-            let names = self.instances.iter().map(|instance| instance.name.as_str());
+        self.instance_named(wanted).cloned().ok_or_else(|| {
+            let names = || self.instances().iter().map(|instance| instance.name.as_str());
+            let family = wanted.split('.').next().unwrap_or(wanted);
+            let sizes = names().filter_map(|name| name.split_once('.').filter(|(own, _)| *own == family));
             CatalogError::UnknownInstance {
                 name: name.into(),
-                nearest: closest(wanted, names).map(str::to_owned),
+                nearest: closest(wanted, names()).map(str::to_owned),
+                sizes: sizes.map(|(_, size)| size.to_owned()).collect(),
             }
         })
     }
 
-    /// All instance types, in the order of the table.
+    /// An instance type by its exact name.
+    #[must_use]
+    pub fn instance_named(&self, name: &str) -> Option<&InstanceType> {
+        let types = self.instances();
+        let place = types.binary_search_by(|instance| instance.name.as_str().cmp(name)).ok()?;
+        types.get(place)
+    }
+
+    /// All instance types, by name.
     #[must_use]
     pub fn instances(&self) -> &[InstanceType] {
-        &self.instances
+        self.instances.as_deref().unwrap_or_else(|| instance_table::types(&self.instance))
     }
 
     /// The rules that belong to no single type, each in one line with its source.
@@ -197,13 +207,10 @@ impl Catalog {
 fn load(user: Option<(&str, &str)>) -> Result<Catalog, CatalogError> {
     let file: TypesFile = parse("volume-types.toml", TYPES)?;
     let services = parse("service-times.toml", SERVICE_TIMES)?;
-    let instances = rows("instances.csv", INSTANCES)?;
-    let (source, date) = table_source("instances.csv", INSTANCES)?;
-    let provenance = Provenance { source, date: date.to_string(), overridden: None };
     let mut tables = Tables {
         types: file.r#type.clone(),
         services,
-        instances: instances.into_iter().map(|row| (row, provenance.clone())).collect(),
+        instances: None,
         prices: price_book::builtin("prices.toml", PRICES)?,
     };
     overrides::apply(&mut tables, "overrides.toml", CORRECTIONS)?;
@@ -225,12 +232,15 @@ fn build(file: TypesFile, tables: Tables) -> Result<Catalog, CatalogError> {
         services.insert(name, entry);
     }
     add_instance_store(&mut types, &mut services, &file.instance_store)?;
-    let instances = tables.instances.iter().map(|(row, provenance)| {
-        InstanceType::from_row(row, &file.instance, provenance.clone())
-            .map_err(|error| data("instances", error))
-    });
+    let of_rows = |mut rows: Vec<(InstanceRow, Provenance)>| {
+        rows.sort_by(|(one, _), (other, _)| one.name.cmp(&other.name));
+        let types = rows.into_iter().map(|(row, provenance)| {
+            InstanceType::from_row(&row, &file.instance, provenance).map_err(|error| data("instances", error))
+        });
+        types.collect::<Result<_, _>>()
+    };
     let mut catalog = Catalog {
-        instances: instances.collect::<Result<_, _>>()?,
+        instances: tables.instances.map(of_rows).transpose()?,
         accounting: file.accounting,
         types,
         infos: Vec::new(),
@@ -243,8 +253,6 @@ fn build(file: TypesFile, tables: Tables) -> Result<Catalog, CatalogError> {
         instance_store: file.instance_store,
         prices: PriceBook::build(tables.prices)?,
     };
-    let (region, of_instances) = managed::instances("instance-prices.csv", INSTANCE_PRICES)?;
-    catalog.prices.instances.insert(region, of_instances);
     catalog.prices.managed = managed::builtin("managed-prices.toml", MANAGED_PRICES)?;
     check(&catalog)?;
     initialization::check(&catalog.initialization)?;
@@ -318,9 +326,9 @@ fn check(catalog: &Catalog) -> Result<(), CatalogError> {
         }
         check_type(catalog, entry).map_err(|error| data(&entry.name, error))?;
     }
-    let mut names = BTreeSet::new();
-    match catalog.instances.iter().find(|instance| !names.insert(&instance.name)) {
-        Some(instance) => Err(data(&instance.name, DataError::Twice)),
+    let changed = catalog.instances.as_deref().unwrap_or_default();
+    match changed.windows(2).find(|pair| pair[0].name == pair[1].name) {
+        Some(pair) => Err(data(&pair[0].name, DataError::Twice)),
         None => Ok(()),
     }
 }

@@ -292,13 +292,19 @@ pub(crate) struct MechanicsEntry {
     pub(crate) queue: u16,
 }
 
-/// One row of `data/instances.csv`.
+/// The figures of an instance type, as overrides name them.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct InstanceRow {
     pub(crate) name: String,
     pub(crate) vcpus: u32,
     pub(crate) memory_gib: f64,
+    #[serde(default = "x86")]
+    pub(crate) architecture: String,
+    #[serde(default)]
+    pub(crate) manufacturer: String,
+    #[serde(default)]
+    pub(crate) ebs_optimized: EbsOptimized,
     pub(crate) baseline_mbps: u64,
     pub(crate) maximum_mbps: u64,
     pub(crate) baseline_mb_s: f64,
@@ -310,6 +316,29 @@ pub(crate) struct InstanceRow {
     pub(crate) slots: Slots,
     pub(crate) store_disks: u32,
     pub(crate) store_disk_gb: u64,
+    #[serde(default = "yes")]
+    pub(crate) current: YesNo,
+}
+
+fn x86() -> String {
+    "x86_64".to_owned()
+}
+
+const fn yes() -> YesNo {
+    YesNo::Yes
+}
+
+/// Whether an instance type has bandwidth for EBS of its own (DescribeInstanceTypes, `EbsOptimizedSupport`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EbsOptimized {
+    /// Always.
+    #[default]
+    Default,
+    /// Where it is asked for, for a fee: older types.
+    Supported,
+    /// Never: volumes share the network. AWS publishes no EBS limits of such a type.
+    Unsupported,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -371,10 +400,13 @@ pub(crate) struct OverrideEntry {
 
 /// The source and date that the comments at the head of a table give for all its rows.
 pub(crate) fn table_source(place: &str, text: &str) -> Result<(String, Date), CatalogError> {
-    let given = |key: &'static str| {
-        let line = text.lines().find_map(|line| line.strip_prefix("# ")?.strip_prefix(key));
-        line.map(str::trim).ok_or_else(|| data(place, DataError::NoLine(key)))
-    };
-    let date = given("date:")?.parse().map_err(|error: jiff::Error| data(place, error))?;
-    Ok((given("source:")?.to_owned(), date))
+    let date = header_line(place, text, "date:")?;
+    let date = date.parse().map_err(|error: jiff::Error| data(place, error))?;
+    Ok((header_line(place, text, "source:")?, date))
+}
+
+/// What a comment at the head of a table says behind a key.
+pub(crate) fn header_line(place: &str, text: &str, key: &'static str) -> Result<String, CatalogError> {
+    let line = text.lines().find_map(|line| line.strip_prefix("# ")?.strip_prefix(key));
+    line.map(|line| line.trim().to_owned()).ok_or_else(|| data(place, DataError::NoLine(key)))
 }

@@ -13,6 +13,22 @@ pub enum DataError {
     /// The comments at the head of a table lack a line.
     #[error("has no line '# {0}'")]
     NoLine(&'static str),
+    /// A table has fewer rows than its source.
+    #[error("has {found} rows, fewer than {least}: it was cut short")]
+    Thin {
+        /// Rows of the table.
+        found: usize,
+        /// The fewest that are accepted.
+        least: usize,
+    },
+    /// A table is not sorted by name, or has a name twice.
+    #[error("is not in the order of names: {name} follows {before}")]
+    Order {
+        /// The name out of order.
+        name: String,
+        /// The name before it.
+        before: String,
+    },
     /// Two entries have one name.
     #[error("is there twice")]
     Twice,
@@ -228,9 +244,6 @@ pub enum PriceDataError {
     /// An instance type that costs nothing.
     #[error("{0} costs nothing")]
     FreeInstance(String),
-    /// An instance type with two prices.
-    #[error("{0} is there twice")]
-    InstanceTwice(String),
     /// A price list without all charges of any type.
     #[error("the list has no price of storage and of all that is provisioned for any EBS type")]
     NoTypePriced,

@@ -36,6 +36,8 @@ pub enum CatalogError {
         name: String,
         /// The known name most like it.
         nearest: Option<String>,
+        /// The sizes of its family, where there is such a family.
+        sizes: Vec<String>,
     },
     /// A region without prices.
     #[error(
@@ -329,8 +331,13 @@ impl CatalogError {
         match self {
             Self::Rejected(rejection) => rejection.hint(),
             Self::Modify(rejection) => rejection.hint(),
-            Self::UnknownInstance { .. } => {
-                Some("An instance type that is missing can be added to the overrides file.".into())
+            Self::UnknownInstance { name, sizes, .. } => {
+                let family = name.trim().trim_start_matches("db.").split('.').next().unwrap_or_default();
+                let sizes = match &sizes[..] {
+                    [] => String::new(),
+                    sizes => format!("{family} has the sizes {}. ", sizes.join(", ")),
+                };
+                Some(format!("{sizes}An instance type that is missing can be added to the overrides file."))
             }
             Self::UnknownRegion { .. } => Some(
                 "Name one of these, or add the region's prices to the overrides file (docs/catalog.md)."

@@ -14,6 +14,7 @@ mod data;
 mod describe;
 mod initialization;
 mod instance;
+mod instance_table;
 mod loader;
 mod managed;
 mod money;
@@ -39,13 +40,14 @@ mod numbers;
 
 pub use asof::{AsOf, AsOfError};
 pub use catalog::{Catalog, TypeInfo};
+pub use data::EbsOptimized;
 pub use data_error::{
     CurveError, DataError, InstanceDataError, OverrideError, PeriodError, PriceDataError, ServiceError,
     TypeDataError,
 };
 pub use error::{CatalogError, ModifyRejection, Rejection};
 pub use initialization::{Initialization, InitializationError};
-pub use instance::InstanceType;
+pub use instance::{InstanceType, NO_LIMITS};
 pub use managed::{
     AuroraInstancePrice, AuroraPrices, AuroraStoragePrice, HOURS_A_MONTH, InstancePrice, ManagedPrices,
     RdsInstancePrice, RdsPrices, RdsStoragePrice,

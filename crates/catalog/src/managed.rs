@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::civil::Date;
 use serde::Deserialize;
 
-use crate::{CatalogError, DataError, PriceDataError, Usd, data::table_source, error::data, money::price};
+use crate::{CatalogError, PriceDataError, Usd, error::data, money::price};
 
 /// Hours of a month, as AWS's own calculator counts them: 365 days by twelve.
 pub const HOURS_A_MONTH: u64 = 730;
@@ -181,31 +181,3 @@ pub(crate) fn builtin(place: &str, text: &str) -> Result<BTreeMap<String, Manage
 
 /// Hourly prices of instances by name.
 pub(crate) type InstancePrices = BTreeMap<String, InstancePrice>;
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct InstanceRow {
-    name: String,
-    #[serde(deserialize_with = "price::deserialize")]
-    usd_hour: Usd,
-}
-
-/// Reads the built-in prices of instances, and their region.
-pub(crate) fn instances(place: &str, text: &str) -> Result<(String, InstancePrices), CatalogError> {
-    let (source, date) = table_source(place, text)?;
-    let region = text.lines().find_map(|line| line.strip_prefix("# region:")).map(str::trim);
-    let region = region.ok_or_else(|| data(place, DataError::NoLine("region:")))?;
-    let mut reader = csv::ReaderBuilder::new().comment(Some(b'#')).from_reader(text.as_bytes());
-    let mut prices = InstancePrices::new();
-    for row in reader.deserialize() {
-        let InstanceRow { name, usd_hour } = row.map_err(|error| data(place, error))?;
-        if usd_hour == Usd::default() {
-            return Err(data(place, PriceDataError::FreeInstance(name)));
-        }
-        let price = InstancePrice { usd_hour, as_of: date.to_string(), source: source.clone() };
-        if prices.insert(name.clone(), price).is_some() {
-            return Err(data(place, PriceDataError::InstanceTwice(name)));
-        }
-    }
-    Ok((region.to_owned(), prices))
-}

@@ -154,6 +154,18 @@ pub(crate) mod price {
             super::deserialize(from).map(Some)
         }
     }
+
+    /// A price that may be empty, as in a table.
+    pub(crate) mod optional {
+        use serde::{Deserialize as _, de::Error as _};
+
+        use super::{Deserializer, Usd};
+
+        pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Usd>, D::Error> {
+            let text = String::deserialize(from)?;
+            if text.is_empty() { Ok(None) } else { text.parse().map(Some).map_err(D::Error::custom) }
+        }
+    }
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use crate::{
     CatalogError, DataError, OverrideError, Provenance,
     data::{InstanceRow, OverrideEntry, OverridesFile},
     error::data,
+    instance_table,
     price_book::PriceTables,
 };
 
@@ -14,7 +15,8 @@ use crate::{
 pub(crate) struct Tables {
     pub(crate) types: Vec<toml::Table>,
     pub(crate) services: BTreeMap<String, toml::Table>,
-    pub(crate) instances: Vec<(InstanceRow, Provenance)>,
+    /// All instance types, once an override changes or adds one.
+    pub(crate) instances: Option<Vec<(InstanceRow, Provenance)>>,
     pub(crate) prices: PriceTables,
 }
 
@@ -120,10 +122,11 @@ fn override_instance(tables: &mut Tables, name: &str, entry: &OverrideEntry) -> 
     if !entry.service.is_empty() {
         return Err(OverrideError::NoServiceTimes { subject: "an instance" }.into());
     }
+    let instances = tables.instances.get_or_insert_with(instance_table::rows);
     let original = entry.like.as_deref().unwrap_or(name);
-    let position = tables.instances.iter().position(|(row, _)| row.name == original);
+    let position = instances.iter().position(|(row, _)| row.name == original);
     let mut table = match position {
-        Some(position) => toml::Table::try_from(&tables.instances[position].0)?,
+        Some(position) => toml::Table::try_from(&instances[position].0)?,
         None if entry.like.is_some() => {
             return Err(OverrideError::UnknownInstance(original.to_owned()).into());
         }
@@ -139,8 +142,8 @@ fn override_instance(tables: &mut Tables, name: &str, entry: &OverrideEntry) -> 
         overridden: Some(entry.reason.clone()),
     };
     match position {
-        Some(position) if name == original => tables.instances[position] = (row, provenance),
-        _ => tables.instances.push((row, provenance)),
+        Some(position) if name == original => instances[position] = (row, provenance),
+        _ => instances.push((row, provenance)),
     }
     Ok(())
 }

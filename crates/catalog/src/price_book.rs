@@ -44,7 +44,7 @@ pub(crate) struct PriceTables {
 pub(crate) struct PriceBook {
     pub(crate) default_region: String,
     pub(crate) regions: BTreeMap<String, BTreeMap<String, PriceEntry>>,
-    /// Hourly prices of instances, by region.
+    /// Hourly prices of instances of lists that were given, by region; the built-in ones are the table's.
     pub(crate) instances: BTreeMap<String, InstancePrices>,
     /// Prices of RDS and Aurora, by region.
     pub(crate) managed: BTreeMap<String, ManagedPrices>,

@@ -6,7 +6,7 @@ use ebbtide_text::closest;
 
 use crate::{
     Catalog, CatalogError, Charge, InstancePrice, ManagedPrices, MonthlyCost, Provenance, Resolved,
-    price_book::PriceEntry, resolved::gib,
+    instance_table, price_book::PriceEntry, resolved::gib,
 };
 
 /// The prices of one region.
@@ -77,7 +77,12 @@ impl<'a> Prices<'a> {
     /// What an hour of an EC2 instance type costs here; None where the type has no price.
     #[must_use]
     pub fn instance(&self, name: &str) -> Option<&'a InstancePrice> {
-        self.catalog.prices.instances.get(self.region)?.get(name.strip_prefix("db.").unwrap_or(name))
+        let name = name.strip_prefix("db.").unwrap_or(name);
+        if let Some(own) = self.catalog.prices.instances.get(self.region) {
+            return own.get(name);
+        }
+        let builtin = instance_table::prices();
+        if builtin.region == self.region { builtin.prices.get(name) } else { None }
     }
 
     /// The prices of RDS and Aurora here; None where there are none.

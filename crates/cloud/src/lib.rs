@@ -14,6 +14,7 @@ mod key_ids;
 pub mod kms;
 pub mod model;
 pub mod monitoring;
+mod partition;
 pub mod rbin;
 mod records;
 mod service;

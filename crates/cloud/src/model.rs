@@ -36,7 +36,38 @@ pub struct Model {
     pub name: String,
     pub(crate) metadata: Metadata,
     operations: BTreeMap<String, Operation>,
-    shapes: BTreeMap<String, Shape>,
+    shapes: Shapes,
+}
+
+/// The shapes in the order of their names. References have the places of their shapes: an answer with thousands of members
+/// looks for one at each.
+#[derive(Debug, Deserialize)]
+#[serde(from = "BTreeMap<String, Shape>")]
+struct Shapes(Vec<(String, Shape)>);
+
+impl From<BTreeMap<String, Shape>> for Shapes {
+    fn from(named: BTreeMap<String, Shape>) -> Self {
+        let names: Vec<String> = named.keys().cloned().collect();
+        let mut shapes: Vec<(String, Shape)> = named.into_iter().collect();
+        for (_, shape) in &mut shapes {
+            let ends = [&mut shape.member, &mut shape.key, &mut shape.value].into_iter().flatten();
+            for reference in shape.members.values_mut().chain(ends) {
+                reference.place = names.binary_search(&reference.shape).unwrap_or(usize::MAX);
+            }
+        }
+        Self(shapes)
+    }
+}
+
+impl Shapes {
+    fn get(&self, name: &str) -> Option<&Shape> {
+        let place = self.0.binary_search_by(|(own, _)| own.as_str().cmp(name)).ok()?;
+        self.0.get(place).map(|(_, shape)| shape)
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (&String, &Shape)> {
+        self.0.iter().map(|(name, shape)| (name, shape))
+    }
 }
 
 /// What holds for all operations of a service.
@@ -162,6 +193,9 @@ impl Shape {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct Reference {
     pub(crate) shape: String,
+    /// The place of the shape among those of its model.
+    #[serde(skip)]
+    place: usize,
     pub(crate) location_name: Option<String>,
     pub(crate) query_name: Option<String>,
     /// Where a member travels that is not in the body.
@@ -233,7 +267,10 @@ impl Model {
     }
 
     pub(crate) fn target(&self, reference: &Reference) -> &Shape {
-        self.shape(&reference.shape)
+        match self.shapes.0.get(reference.place) {
+            Some((_, shape)) => shape,
+            None => self.shape(&reference.shape),
+        }
     }
 
     /// The error with a code of the query protocol, or with a name: its name, its code of the query protocol, its shape.
@@ -258,9 +295,13 @@ mod tests {
     #[test]
     fn every_reference_of_every_model_leads_to_a_shape() {
         for model in Model::all() {
-            for shape in model.shapes.values() {
+            for (_, shape) in model.shapes.iter() {
                 for member in shape.members.values() {
-                    let _ = model.target(member);
+                    assert!(
+                        std::ptr::eq(model.target(member), model.shape(&member.shape)),
+                        "{}",
+                        member.shape
+                    );
                 }
                 match shape.kind {
                     Kind::List => _ = model.target(shape.item()),

@@ -59,7 +59,7 @@ impl<'a> Ask<'a> {
 
     fn arn(&self, id: &str) -> String {
         let (owner, region) = self.account();
-        format!("arn:aws:rbin:{region}:{owner}:rule/{id}")
+        format!("arn:{}:rbin:{region}:{owner}:rule/{id}", crate::partition::of_region(region))
     }
 
     fn demand(&self, id: &str, context: BTreeMap<String, Vec<String>>) -> Result<(), ApiError> {

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use crate::context::Context;
+use crate::partition;
 
 /// A service of AWS, such as EC2.
 pub trait Service: std::fmt::Debug + Send + Sync {
@@ -73,9 +74,12 @@ impl Caller {
     #[must_use]
     pub fn principal_arn(&self) -> Cow<'_, str> {
         let session =
-            self.arn.strip_prefix("arn:aws:sts::").and_then(|rest| rest.split_once(":assumed-role/"));
+            partition::global_arn(&self.arn, "sts").and_then(|rest| rest.split_once(":assumed-role/"));
         match session.and_then(|(account, names)| Some((account, names.split_once('/')?.0))) {
-            Some((account, role)) => format!("arn:aws:iam::{account}:role/{role}").into(),
+            Some((account, role)) => {
+                let partition = self.arn.split(':').nth(1).unwrap_or("aws");
+                format!("arn:{partition}:iam::{account}:role/{role}").into()
+            }
             None => self.arn.as_str().into(),
         }
     }
@@ -83,7 +87,9 @@ impl Caller {
     /// Whether a policy or a grant that names this principal means the caller: a role's session by the role or by itself.
     #[must_use]
     pub fn is_named(&self, principal: &str) -> bool {
-        principal == self.arn || principal == self.principal_arn()
+        // A home's users and roles are the same in every partition.
+        let means = |arn: &str| partition::is_same(principal, arn);
+        means(&self.arn) || means(&self.principal_arn())
     }
 
     /// Whether it is a session of a role.

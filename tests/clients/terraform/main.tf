@@ -1,30 +1,107 @@
-# A volume, its attachment to an instance, a snapshot, and a volume of the snapshot. Nothing here names Ebbtide: the
-# endpoint, the Region and the key are in the environment.
-
-variable "instance" {
-  type = string
-}
+# The configurations that people have: an instance whose image, subnet and type are looked up, a volume, its attachment, a
+# snapshot, and a volume of the snapshot. Nothing here names Ebbtide: the endpoint, the Region and the key are in the environment.
+#
+# The volumes of ebs_block_device are of an instance of their own: the provider takes an attachment beside them for a difference.
 
 variable "size" {
   type    = number
   default = 2
 }
 
+variable "kind" {
+  type    = string
+  default = "m5.large"
+}
+
+data "aws_ami" "linux" {
+  most_recent = true
+  owners      = ["amazon"]
+
+  filter {
+    name   = "name"
+    values = ["amzn2-ami-minimal-hvm-*"]
+  }
+
+  filter {
+    name   = "root-device-type"
+    values = ["ebs"]
+  }
+
+  filter {
+    name   = "architecture"
+    values = ["x86_64"]
+  }
+}
+
+data "aws_vpc" "default" {
+  default = true
+}
+
+data "aws_subnet" "a" {
+  vpc_id            = data.aws_vpc.default.id
+  availability_zone = "us-east-1a"
+}
+
+data "aws_security_group" "default" {
+  vpc_id = data.aws_vpc.default.id
+  name   = "default"
+}
+
+data "aws_ec2_instance_type_offering" "first" {
+  filter {
+    name   = "instance-type"
+    values = ["t3.micro", "t2.micro"]
+  }
+
+  preferred_instance_types = ["t2.micro", "t3.micro"]
+}
+
+data "aws_ec2_instance_type" "c5" {
+  instance_type = "c5.9xlarge"
+}
+
 provider "aws" {
   skip_metadata_api_check = true
 }
 
+resource "aws_instance" "db" {
+  ami                    = data.aws_ami.linux.id
+  instance_type          = var.kind
+  subnet_id              = data.aws_subnet.a.id
+  vpc_security_group_ids = [data.aws_security_group.default.id]
+
+  root_block_device {
+    volume_size = 11
+    volume_type = "gp3"
+    throughput  = 125
+    encrypted   = true
+  }
+}
+
+resource "aws_instance" "small" {
+  ami           = "ami-00000000"
+  instance_type = data.aws_ec2_instance_type_offering.first.instance_type
+
+  ebs_block_device {
+    device_name = "/dev/sdb"
+    volume_size = 9
+    volume_type = "io1"
+    iops        = 100
+  }
+}
+
 resource "aws_ebs_volume" "data" {
-  availability_zone = "us-east-1a"
+  availability_zone = aws_instance.db.availability_zone
   type              = "gp3"
   size              = var.size
   tags              = { Name = "data" }
 }
 
 resource "aws_volume_attachment" "data" {
-  device_name = "/dev/sdh"
-  volume_id   = aws_ebs_volume.data.id
-  instance_id = var.instance
+  device_name                    = "/dev/sdh"
+  volume_id                      = aws_ebs_volume.data.id
+  instance_id                    = aws_instance.db.id
+  stop_instance_before_detaching = true
 }
 
 resource "aws_ebs_snapshot" "nightly" {
@@ -49,6 +126,11 @@ data "aws_ebs_volume" "found" {
   depends_on = [aws_ebs_volume.data, aws_volume_attachment.data]
 }
 
+locals {
+  found = data.aws_ebs_volume.found
+  root  = aws_instance.db.root_block_device[0].volume_size
+}
+
 output "found" {
-  value = "${data.aws_ebs_volume.found.volume_type} ${data.aws_ebs_volume.found.iops} ${data.aws_ebs_volume.found.size}"
+  value = "${local.found.volume_type} ${local.found.iops} ${local.found.size} on ${data.aws_ec2_instance_type.c5.default_vcpus} processors, root ${local.root}"
 }

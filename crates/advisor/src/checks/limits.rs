@@ -172,6 +172,7 @@ pub(super) fn instance(v: &View<'_>) -> Judged {
     };
     v.word("instance", name, "instance type as --instance says");
     let instance = v.catalog().instance(name).map_err(|error| Gap::Undecided(format!("{error}.")))?;
+    demand_limits(&instance)?;
     let (mut volumes, mut gap) = (Vec::new(), None);
     for files in v.volumes() {
         let own = v.of_files(files);
@@ -216,11 +217,15 @@ pub(super) fn instance(v: &View<'_>) -> Judged {
         .answer()
 }
 
-/// Whether an instance type has Arm processors (Graviton), by the letters after its generation, as in `r6g` and `im4gn`: a
-/// server's programs and system do not run on the other kind.
-fn is_arm(name: &str) -> bool {
-    let family = name.split('.').next().unwrap_or_default();
-    family.trim_start_matches(|c: char| !c.is_ascii_digit()).contains('g')
+/// Refuses to judge an instance type without published limits.
+fn demand_limits(instance: &InstanceType) -> Result<(), Gap> {
+    if instance.has_limits() {
+        return Ok(());
+    }
+    Err(Gap::Undecided(format!(
+        "AWS publishes no EBS limits of {}: it is not EBS-optimized, its volumes share the network.",
+        instance.name
+    )))
 }
 
 /// The cheapest instance type that carries rates for ever, is no smaller and has the same kind of processor, with what it
@@ -231,7 +236,8 @@ fn carrying(v: &View<'_>, now: &InstanceType, iops: f64, bytes: f64) -> String {
             && info.baseline_mbps as f64 * 125_000.0 >= bytes
             && info.vcpus >= now.vcpus
             && info.memory_gib >= now.memory_gib
-            && is_arm(&info.name) == is_arm(&now.name)
+            && info.has_processors_of(now)
+            && info.is_ebs_optimized()
     };
     let cheapest = v.catalog().prices(None).ok().and_then(|prices| {
         let priced = |info: &InstanceType| Some((prices.instance(&info.name)?.month(), info.name.clone()));

@@ -33,7 +33,7 @@ pub use little::LittlesLaw;
 pub use origin::LoadOrigin;
 pub use recorded::{RecordedCredits, RecordedLatency, RecordedPast};
 pub use search::{
-    Candidate, IOPS_STEP, InstanceNeeds, KINDS, Objective, PricedInstance, Space, THROUGHPUT_STEP, is_arm,
+    Candidate, IOPS_STEP, InstanceNeeds, KINDS, Objective, PricedInstance, Space, THROUGHPUT_STEP,
 };
 pub use setup::Setup;
 pub use throttled::Throttled;

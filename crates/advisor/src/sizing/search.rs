@@ -337,7 +337,7 @@ impl InstanceNeeds {
         Self {
             vcpus: instance.vcpus,
             memory_gib: instance.memory_gib,
-            arm: Some(is_arm(&instance.name)),
+            arm: Some(instance.is_arm()),
             burstable: is_burstable(&instance.name),
         }
     }
@@ -347,17 +347,9 @@ impl InstanceNeeds {
     pub fn met_by(&self, instance: &InstanceType) -> bool {
         instance.vcpus >= self.vcpus
             && instance.memory_gib >= self.memory_gib
-            && self.arm.is_none_or(|arm| arm == is_arm(&instance.name))
+            && self.arm.is_none_or(|arm| arm == instance.is_arm())
             && (self.burstable || !is_burstable(&instance.name))
     }
-}
-
-/// Whether a type is of AWS's own arm64 processors: a `g` among the letters behind the generation (r6g, r8gb, im4gn).
-#[must_use]
-pub fn is_arm(name: &str) -> bool {
-    let family = name.split('.').next().unwrap_or(name);
-    let behind = family.trim_start_matches(|c: char| c.is_ascii_alphabetic());
-    behind.trim_start_matches(|c: char| c.is_ascii_digit()).contains('g')
 }
 
 fn is_burstable(name: &str) -> bool {
@@ -427,29 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn an_architecture_is_in_the_name_behind_the_generation() {
-        for name in [
-            "r6g.large",
-            "r6gd.8xlarge",
-            "r8gb.24xlarge",
-            "im4gn.16xlarge",
-            "i4g.16xlarge",
-            "t4g.micro",
-            "i8ge.48xlarge",
-        ] {
-            assert!(is_arm(name), "{name}");
-        }
-        for name in [
-            "r5.large",
-            "r6in.32xlarge",
-            "x2iedn.32xlarge",
-            "i4i.large",
-            "m7i.large",
-            "g5.xlarge",
-            "r5b.large",
-        ] {
-            assert!(!is_arm(name), "{name}");
-        }
+    fn burstable_types_are_those_of_the_families_t() {
         assert!(is_burstable("t3.micro") && is_burstable("t4g.large") && !is_burstable("trn1.2xlarge"));
     }
 }

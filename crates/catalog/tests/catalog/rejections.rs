@@ -215,4 +215,9 @@ fn settings_that_a_type_does_not_have_are_refused() {
 fn an_unknown_instance_names_the_nearest() {
     let error = Catalog::builtin().instance("r5.lagre").unwrap_err();
     assert_eq!(error.to_string(), "unknown instance type 'r5.lagre' (did you mean 'r5.large'?)");
+    let error = Catalog::builtin().instance("db.r5.3xlarge").unwrap_err();
+    let hint = error.hint().unwrap();
+    assert!(hint.contains("r5 has the sizes 12xlarge, ") && hint.contains(" 4xlarge"), "{hint}");
+    let error = Catalog::builtin().instance("q1.tiny").unwrap_err();
+    assert_eq!(error.hint().unwrap(), "An instance type that is missing can be added to the overrides file.");
 }

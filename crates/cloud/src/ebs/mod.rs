@@ -20,7 +20,7 @@ use serde_json::{Map, Value};
 
 use crate::ec2::Ec2;
 use crate::ec2::direct::{Owned, SeenSnapshot};
-use crate::{Access, Answer, ApiError, Call, Service};
+use crate::{Access, Answer, ApiError, Call, Service, partition};
 
 use tokens::Tokens;
 
@@ -109,7 +109,7 @@ impl Ebs {
 
 /// The ARN of a snapshot.
 fn arn(call: &Call<'_>, id: &str) -> String {
-    format!("arn:aws:ec2:{}::snapshot/{id}", call.region)
+    format!("arn:{}:ec2:{}::snapshot/{id}", partition::of_region(call.region), call.region)
 }
 
 /// Demands the right to the call's action on a snapshot.

@@ -7,7 +7,7 @@ use super::filter::Tags;
 use super::ids::Kind;
 use super::records::{Instance, Snapshot, Volume};
 use super::shape::Provision;
-use crate::{Access, ApiError};
+use crate::{Access, ApiError, partition};
 
 /// What is done to a resource.
 #[derive(Debug)]
@@ -80,7 +80,7 @@ impl Right {
 /// The ARN of a resource of the caller's.
 pub(super) fn arn(ask: &Ask<'_>, kind: Kind, id: &str) -> String {
     let account = if kind == Kind::Snapshot { "" } else { ask.account() };
-    format!("arn:aws:ec2:{}:{account}:{}/{id}", ask.region(), kind.name())
+    format!("arn:{}:ec2:{}:{account}:{}/{id}", partition::of_region(ask.region()), ask.region(), kind.name())
 }
 
 /// Demands an action that has no resource, as those that describe.
@@ -123,8 +123,9 @@ pub(super) fn maybe_volume(ask: &Ask<'_>, action: &str, found: Option<&Volume>, 
 
 /// An action on a snapshot that exists.
 pub(super) fn snapshot(ask: &Ask<'_>, action: &str, snapshot: &Snapshot) -> Right {
-    let parent = format!("arn:aws:ec2:{}:{}:volume/{}", snapshot.region, snapshot.owner, snapshot.volume);
-    let right = Right::new(ask, action, format!("arn:aws:ec2:{}::snapshot/{}", snapshot.region, snapshot.id));
+    let start = format!("arn:{}:ec2:{}", partition::of_region(&snapshot.region), snapshot.region);
+    let parent = format!("{start}:{}:volume/{}", snapshot.owner, snapshot.volume);
+    let right = Right::new(ask, action, format!("{start}::snapshot/{}", snapshot.id));
     right
         .has(&snapshot.tags)
         .encrypted_if(snapshot.kms_key.as_ref())

@@ -94,6 +94,7 @@ impl Ec2 {
             attached_ms: ask.now() + self.options.timing.attaching_ms,
             delete_on_termination: false,
             ebs_card: ask.input.number("EbsCardIndex").and_then(|card| u64::try_from(card).ok()),
+            without_device: false,
             stage: AttachStage::Making,
             failure: None,
         }

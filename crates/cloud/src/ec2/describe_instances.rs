@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
+use ebbtide_catalog::Catalog;
 use serde_json::{Map, Value, json};
 
 use super::ask::{Ask, Members, iso, seconds};
@@ -12,10 +13,10 @@ use super::ids::Kind;
 use super::page::{Page, Paging};
 use super::records::{Attachment, Instance, Power, Volume};
 use super::state::{State, is_of};
-use super::{DEFAULT_SUBNET, DEFAULT_VPC, Ec2, access, refuse, tags};
+use super::{DEFAULT_VPC, Ec2, access, images, networks, refuse, tags};
 use crate::ApiError;
 
-const FILTERS: [&str; 31] = [
+const FILTERS: [&str; 33] = [
     "architecture",
     "availability-zone",
     "block-device-mapping.attach-time",
@@ -31,6 +32,8 @@ const FILTERS: [&str; 31] = [
     "instance-state-code",
     "instance-state-name",
     "instance-type",
+    "instance.group-id",
+    "instance.group-name",
     "ip-address",
     "key-name",
     "launch-index",
@@ -49,19 +52,19 @@ const FILTERS: [&str; 31] = [
     "vpc-id",
 ];
 
-/// Whether a type's processors are Arm: its family has a `g` behind the generation.
-pub(super) fn architecture(kind: &str) -> &'static str {
-    let family = kind.split('.').next().unwrap_or_default();
-    let options = family.trim_start_matches(|c: char| c.is_ascii_alphabetic());
-    let arm = options.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with('g');
-    if arm || family == "a1" { "arm64" } else { "x86_64" }
+/// The architecture of a type's processors.
+fn architecture<'a>(catalog: &'a Catalog, kind: &str) -> &'a str {
+    catalog.instance_named(kind).map_or("x86_64", |kind| kind.architecture.as_str())
 }
 
 /// An address by the launch's number, so that each instance of a reservation has its own.
 fn address(instance: &Instance) -> String {
     let digits = instance.id.get(instance.id.len().saturating_sub(4)..).unwrap_or_default();
     let number = u32::from_str_radix(digits, 16).unwrap_or(1);
-    format!("172.31.{}.{}", (number >> 8) & 0xFF, number & 0xFF)
+    let third = networks::third_number(&instance.region, &instance.zone);
+    // AWS keeps the first four addresses of a subnet, and the last one.
+    let last = (number & 0xFF).clamp(4, 254);
+    format!("172.31.{}.{last}", third + usize::try_from((number >> 8) & 0xF).unwrap_or_default())
 }
 
 /// The volumes of an instance that are shown at it.
@@ -94,7 +97,7 @@ pub(super) fn mappings(ask: &Ask<'_>, state: &State, instance: &str) -> Value {
     attached(ask, state, instance).map(mapping).collect()
 }
 
-fn members(ask: &Ask<'_>, state: &State, instance: &Instance) -> Value {
+fn members(ask: &Ask<'_>, catalog: &Catalog, state: &State, instance: &Instance) -> Value {
     let now = ask.now();
     let power = instance.power(now);
     let mappings = mappings(ask, state, &instance.id);
@@ -108,16 +111,16 @@ fn members(ask: &Ask<'_>, state: &State, instance: &Instance) -> Value {
         .put("AmiLaunchIndex", instance.launch_index)
         .put("Placement", json!({"AvailabilityZone": instance.zone, "Tenancy": "default", "GroupName": ""}))
         .put("Monitoring", json!({"State": "disabled"}))
-        .put("Architecture", architecture(&instance.kind))
+        .put("Architecture", architecture(catalog, &instance.kind))
         .put("Hypervisor", "xen")
         .put("VirtualizationType", "hvm")
         .put("RootDeviceName", ROOT_DEVICE)
-        .put("RootDeviceType", "ebs")
+        .put("RootDeviceType", images::root_type(&instance.image))
         .put("EbsOptimized", true)
         .put("EnaSupport", true)
         .put("SourceDestCheck", true)
         .put("BlockDeviceMappings", mappings)
-        .put("SecurityGroups", json!([]))
+        .put("SecurityGroups", if instance.is_ending() { json!([]) } else { networks::groups() })
         .put("NetworkInterfaces", json!([]))
         .put("ProductCodes", json!([]))
         .put("StateTransitionReason", "")
@@ -128,7 +131,8 @@ fn members(ask: &Ask<'_>, state: &State, instance: &Instance) -> Value {
         let address = address(instance);
         let dns = format!("ip-{}.{}.compute.internal", address.replace('.', "-"), instance.region);
         members.put("PrivateDnsName", dns).put("PrivateIpAddress", address);
-        members.put("SubnetId", DEFAULT_SUBNET).put("VpcId", DEFAULT_VPC);
+        let subnet = networks::subnet_of(&instance.region, &instance.zone);
+        members.put("SubnetId", subnet).put("VpcId", DEFAULT_VPC);
     }
     if !instance.tags.is_empty() {
         members.put("Tags", tags::members(&instance.tags));
@@ -137,13 +141,18 @@ fn members(ask: &Ask<'_>, state: &State, instance: &Instance) -> Value {
 }
 
 /// Instances of one reservation, of which there is at least one.
-pub(super) fn reservation(ask: &Ask<'_>, state: &State, instances: &[&Instance]) -> Map<String, Value> {
+pub(super) fn reservation(
+    ask: &Ask<'_>,
+    catalog: &Catalog,
+    state: &State,
+    instances: &[&Instance],
+) -> Map<String, Value> {
     let first = instances.first();
     Members::default()
         .put("ReservationId", first.map(|first| first.reservation.as_str()).unwrap_or_default())
         .put("OwnerId", ask.account())
         .put("Groups", json!([]))
-        .put("Instances", instances.iter().map(|one| members(ask, state, one)).collect::<Value>())
+        .put("Instances", instances.iter().map(|one| members(ask, catalog, state, one)).collect::<Value>())
         .end()
 }
 
@@ -155,6 +164,7 @@ impl Ec2 {
         let filters = Filters::read(ask.input, &FILTERS, Tagged::Yes)?;
         let page = Page::read(ask.input, ask.call.action, !ids.is_empty(), &Paging::usual("instancesSet"))?;
         ids.iter().try_for_each(|id| Kind::Instance.check(id, "instanceId"))?;
+        let catalog = &self.options.catalog;
         let state = self.state.lock();
         let seen = |instance: &&Instance| {
             let over = instance.power(ask.now()) == Power::Terminated
@@ -170,7 +180,7 @@ impl Ec2 {
         let all = state.instances().range::<str, _>((from, Bound::Unbounded)).map(|(_, instance)| instance);
         let shown = all.filter(seen).filter(|instance| {
             (ids.is_empty() || ids.contains(&instance.id.as_str()))
-                && filters.pass(&instance.tags, |name| values(ask, &state, instance, name))
+                && filters.pass(&instance.tags, |name| values(ask, catalog, &state, instance, name))
         });
         let (instances, next) =
             page.fill(ask.call.action, shown.map(|instance| (instance.id.as_str(), instance)));
@@ -182,7 +192,7 @@ impl Ec2 {
             .into_values()
             .map(|mut instances| {
                 instances.sort_by_key(|instance| instance.launch_index);
-                Value::Object(reservation(ask, &state, &instances))
+                Value::Object(reservation(ask, catalog, &state, &instances))
             })
             .collect();
         Ok(Members::default().put("Reservations", reservations).put_some("NextToken", next).end())
@@ -190,7 +200,13 @@ impl Ec2 {
 }
 
 /// What an instance has for a filter.
-fn values<'a>(ask: &'a Ask<'_>, state: &'a State, instance: &'a Instance, name: &str) -> Values<'a> {
+fn values<'a>(
+    ask: &'a Ask<'_>,
+    catalog: &'a Catalog,
+    state: &'a State,
+    instance: &'a Instance,
+    name: &str,
+) -> Values<'a> {
     let now = ask.now();
     if let Some(of_mapping) = name.strip_prefix("block-device-mapping.") {
         return attached(ask, state, &instance.id)
@@ -205,7 +221,7 @@ fn values<'a>(ask: &'a Ask<'_>, state: &'a State, instance: &'a Instance, name: 
     }
     let power = instance.power(now);
     match name {
-        "architecture" => one(architecture(&instance.kind)),
+        "architecture" => one(architecture(catalog, &instance.kind)),
         "availability-zone" => one(instance.zone.as_str()),
         "client-token" => some(instance.token.as_deref()),
         "ena-support" => one(flag(true)),
@@ -222,32 +238,14 @@ fn values<'a>(ask: &'a Ask<'_>, state: &'a State, instance: &'a Instance, name: 
         "private-ip-address" => one(address(instance)),
         "reservation-id" => one(instance.reservation.as_str()),
         "root-device-name" => one(ROOT_DEVICE),
-        "root-device-type" => one("ebs"),
-        "subnet-id" => one(DEFAULT_SUBNET),
+        "instance.group-id" => one(networks::GROUP),
+        "instance.group-name" => one(networks::GROUP_NAME),
+        "root-device-type" => one(images::root_type(&instance.image)),
+        "subnet-id" => one(networks::subnet_of(&instance.region, &instance.zone)),
         "tenancy" => one("default"),
         "virtualization-type" => one("hvm"),
         "vpc-id" => one(DEFAULT_VPC),
         // No stand-in has one of the others.
         _ => Vec::new(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn arm_types_have_a_g_behind_their_generation() {
-        for (kind, is) in [
-            ("m6g.large", "arm64"),
-            ("c7gn.large", "arm64"),
-            ("im4gn.large", "arm64"),
-            ("x2gd.large", "arm64"),
-            ("m5.large", "x86_64"),
-            ("g5.xlarge", "x86_64"),
-            ("m6i.large", "x86_64"),
-        ] {
-            assert_eq!(architecture(kind), is, "{kind}");
-        }
     }
 }

@@ -17,6 +17,7 @@ use super::db::Change;
 use super::records::{AttachFailure, AttachStage, Attachment, Setting, Snapshot, Stage, Volume};
 use super::state::State;
 use crate::monitoring::{Envelope, EventSink};
+use crate::partition;
 
 /// Where the time until which events are published is stored.
 const PUBLISHED: &str = "events/published-ms";
@@ -334,7 +335,7 @@ pub(super) fn of_volume(volume: &Volume, event: &str, result: &str, at_ms: u64) 
         detail_type: "EBS Volume Notification",
         owner: owner.clone(),
         region: region.clone(),
-        resources: vec![format!("arn:aws:ec2:{region}:{owner}:volume/{id}")],
+        resources: vec![format!("arn:{}:ec2:{region}:{owner}:volume/{id}", partition::of_region(region))],
         detail: json!({"event": event, "result": result, "cause": "", "request-id": ""}),
     }
 }
@@ -355,7 +356,7 @@ fn of_key(volume: &Volume, event: &str, cause: &str, at_ms: u64) -> Due {
 
 /// The ARN of a snapshot or of its volume in these events: account and Region are in each other's places.
 fn odd_arn(region: &str, kind: &str, id: &str) -> String {
-    format!("arn:aws:ec2::{region}:{kind}/{id}")
+    format!("arn:{}:ec2::{region}:{kind}/{id}", partition::of_region(region))
 }
 
 fn of_snapshot(snapshot: &Snapshot) -> Due {

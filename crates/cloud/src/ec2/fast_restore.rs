@@ -16,7 +16,7 @@ use super::records::Snapshot;
 use super::restore_credits::FastRestore;
 use super::state::State;
 use super::{Ec2, access, refuse, tier};
-use crate::ApiError;
+use crate::{ApiError, partition};
 
 const FILTERS: [&str; 5] = ["availability-zone", "availability-zone-id", "owner-id", "snapshot-id", "state"];
 
@@ -333,7 +333,12 @@ fn event(snapshot: &Snapshot, restore: &FastRestore, state: &str, at_ms: u64) ->
         detail_type: EVENT,
         owner: restore.account.clone(),
         region: snapshot.region.clone(),
-        resources: vec![format!("arn:aws:ec2:{}::snapshot/{}", snapshot.region, snapshot.id)],
+        resources: vec![format!(
+            "arn:{}:ec2:{}::snapshot/{}",
+            partition::of_region(&snapshot.region),
+            snapshot.region,
+            snapshot.id
+        )],
         detail: json!({
             "snapshot-id": snapshot.id,
             "state": state,

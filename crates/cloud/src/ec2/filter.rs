@@ -68,6 +68,22 @@ impl<'a> Filters<'a> {
         Ok(Self(filters))
     }
 
+    /// A value that a filter of the call accepts: its first pattern with `any` for each `*`. None without such a filter.
+    pub(super) fn example(&self, name: &str, any: &str) -> Option<String> {
+        let filter = self.0.iter().find(|filter| filter.name == name)?;
+        Some(match filter.patterns.first()? {
+            Pattern::Exact(text) => (*text).to_owned(),
+            Pattern::Wild(parts) => parts.iter().fold(String::new(), |mut text, part| {
+                match part {
+                    Part::Any => text.push_str(any),
+                    Part::One => text.push('0'),
+                    Part::Char(char) => text.push(*char),
+                }
+                text
+            }),
+        })
+    }
+
     /// Whether a resource passes: `values` gives what it has for a filter that is not about tags.
     pub(super) fn pass<'r>(&self, tags: &'r Tags, values: impl Fn(&str) -> Values<'r>) -> bool {
         self.0.iter().all(|filter| {
@@ -190,6 +206,18 @@ mod tests {
             ("", "x"),
         ] {
             assert!(!matches(pattern, value), "{pattern} {value}");
+        }
+    }
+
+    #[test]
+    fn the_example_of_a_filter_passes_it() {
+        for pattern in ["a*b?c", "*", "plain", "\\*x*", "al2023-ami-2023*-x86_64"] {
+            let input = serde_json::json!({"Filters": [{"Name": "name", "Values": [pattern]}]});
+            let filters =
+                Filters::read(Input(input.as_object().unwrap()), &["name", "state"], Tagged::No).unwrap();
+            let example = filters.example("name", "20260101").unwrap();
+            assert!(filters.pass(&Tags::new(), |_| one(example.clone())), "{pattern}: {example}");
+            assert_eq!(filters.example("state", ""), None);
         }
     }
 

@@ -12,7 +12,7 @@ use super::ids::Kind;
 use super::page::{Page, Paging};
 use super::records::{Instance, Power};
 use super::state::{State, is_of};
-use super::{Ec2, access, describe_instances, places, refuse};
+use super::{Ec2, access, describe_instances, networks, places, refuse};
 use crate::ApiError;
 
 const STATUS_FILTERS: [&str; 16] = [
@@ -147,7 +147,7 @@ impl Ec2 {
             "ebsOptimized" => ("EbsOptimized", value(json!(true))),
             "enaSupport" => ("EnaSupport", value(json!(true))),
             "enclaveOptions" => ("EnclaveOptions", json!({"Enabled": false})),
-            "groupSet" => ("Groups", json!([])),
+            "groupSet" => ("Groups", networks::groups()),
             "instanceInitiatedShutdownBehavior" => {
                 ("InstanceInitiatedShutdownBehavior", value(json!("stop")))
             }

@@ -1,18 +1,18 @@
 //! Instances: stand-ins for this host, to which volumes are attached.
 //!
-//! RunInstances, StartInstances, StopInstances, TerminateInstances, ModifyInstanceAttribute.
+//! RunInstances, StartInstances, StopInstances, TerminateInstances.
 
+use ebbtide_catalog::Catalog;
 use serde_json::{Map, Value, json};
 
 use super::access::{self, Right};
-use super::ask::{Ask, Input, Members};
+use super::ask::{Ask, Members};
 use super::db::Change;
-use super::devices::device_key;
 use super::ids::Kind;
 use super::places;
 use super::records::{AttachStage, Attachment, Instance, Power};
 use super::state::{State, client_token, use_token};
-use super::{Ec2, describe_instances, images, launch, quota, refuse, tags};
+use super::{Ec2, describe_instances, images, launch, quota, refuse, tags, unbuilt};
 use crate::ApiError;
 
 /// The type of an instance whose call names none. AWS's is m1.small, which has no figures here.
@@ -20,15 +20,6 @@ const DEFAULT_TYPE: &str = "m5.large";
 
 /// Most instances of a call.
 const MOST: i64 = 1_000;
-
-/// Parameters of RunInstances that would change what an instance is, and which are not built.
-const UNBUILT: [&str; 5] = [
-    "InstanceMarketOptions",
-    "LaunchTemplate",
-    "HibernationOptions",
-    "EnclaveOptions",
-    "ElasticGpuSpecification",
-];
 
 /// How many instances a call asks for.
 fn count(ask: &Ask<'_>) -> Result<u64, ApiError> {
@@ -85,17 +76,15 @@ impl Ec2 {
         right.with("ec2:RootDeviceType", "ebs").with("ec2:Tenancy", "default").demand(ask)?;
         access::demand_tagging(ask, Kind::Instance, &tags)?;
         ask.end_dry_run()?;
-        if let Some(unbuilt) = UNBUILT.iter().find(|name| input.0.contains_key(**name)) {
-            return Err(refuse::unsupported(unbuilt));
-        }
+        unbuilt::refuse_of_instance(input)?;
         let image = input.text("ImageId").filter(|image| !image.is_empty()).unwrap_or(images::DEFAULT_IMAGE);
         images::check(image)?;
-        let mappings = self.read_mappings(ask, &state, (kind, &zone))?;
+        let mappings = self.read_mappings(ask, &state, (kind, image, &zone))?;
         let parameters = json!([count, kind, image, tags, launch::parameters(&mappings)]).to_string();
         if let Some(known) = state.made_by(ask, &parameters)? {
             let instances: Vec<&Instance> =
                 known.made.iter().filter_map(|id| state.instances().get(id)).collect();
-            return Ok(describe_instances::reservation(ask, &state, &instances));
+            return Ok(describe_instances::reservation(ask, &self.options.catalog, &state, &instances));
         }
         let more = usize::try_from(count).unwrap_or(usize::MAX);
         quota::room_for_instances(&self.options.quotas, &state, ask, more)?;
@@ -119,7 +108,7 @@ impl Ec2 {
         };
         let instances: Vec<Instance> = (0..count).map(instance).collect();
         if mappings.is_empty() {
-            return record(ask, &mut state, &instances, parameters);
+            return record(ask, &self.options.catalog, &mut state, &instances, parameters);
         }
         // The records are free meanwhile: to attach can take seconds.
         drop(state);
@@ -128,7 +117,7 @@ impl Ec2 {
             let mut state = self.state.lock();
             // Another call with the same token may have been faster.
             match state.made_by(ask, &parameters).map(|known| known.is_some()) {
-                Ok(false) => record(ask, &mut state, &instances, parameters),
+                Ok(false) => record(ask, &self.options.catalog, &mut state, &instances, parameters),
                 Ok(true) => {
                     Err(refuse::incorrect_state("Another launch with this client token has just ended."))
                 }
@@ -144,7 +133,7 @@ impl Ec2 {
     /// The type of new instances.
     fn instance_type<'a>(&self, ask: &Ask<'a>) -> Result<&'a str, ApiError> {
         let kind = ask.input.text("InstanceType").filter(|kind| !kind.is_empty()).unwrap_or(DEFAULT_TYPE);
-        if self.options.catalog.instance(kind).is_err() {
+        if self.options.catalog.instance_named(kind).is_none() {
             let message = format!("Invalid value '{kind}' for InstanceType.");
             return Err(refuse::invalid_value(message));
         }
@@ -246,25 +235,6 @@ impl Ec2 {
         }
         Ok(Members::default().put("TerminatingInstances", answers).end())
     }
-
-    /// Sets DeleteOnTermination of attached volumes; other attributes are not built.
-    pub(super) fn modify_instance_attribute(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {
-        let id = ask.input.required("InstanceId", "instanceId")?;
-        Kind::Instance.check(id, "instanceId")?;
-        let mut state = self.state.lock();
-        let instance = state.instance(ask, id)?;
-        let right = access::instance(ask, "ModifyInstanceAttribute", instance);
-        right.with("ec2:Attribute", "BlockDeviceMapping").demand(ask)?;
-        ask.end_dry_run()?;
-        let mappings = ask.input.structures("BlockDeviceMappings");
-        if mappings.is_empty() {
-            return Err(refuse::unsupported("An attribute other than BlockDeviceMappings"));
-        }
-        let changes = mappings.into_iter().map(|mapping| remapped(ask, &state, id, mapping));
-        let changes = changes.collect::<Result<Vec<_>, _>>()?;
-        state.commit(changes)?;
-        Ok(Map::new())
-    }
 }
 
 impl Instance {
@@ -282,6 +252,7 @@ fn state_change(instance: &Instance, before: Power, after: Power) -> Value {
 /// Records new instances, with the token of their call, and answers with them.
 fn record(
     ask: &Ask<'_>,
+    catalog: &Catalog,
     state: &mut State,
     instances: &[Instance],
     parameters: String,
@@ -291,7 +262,7 @@ fn record(
     changes.extend(use_token(ask, parameters, made));
     state.commit(changes)?;
     let instances: Vec<&Instance> = instances.iter().collect();
-    Ok(describe_instances::reservation(ask, state, &instances))
+    Ok(describe_instances::reservation(ask, catalog, state, &instances))
 }
 
 /// The zone of new instances: the named one, or the first.
@@ -306,20 +277,4 @@ fn run_zone(ask: &Ask<'_>) -> Result<String, ApiError> {
             zone.map(|zone| zone.name).ok_or_else(|| refuse::zone_not_found(name))
         }
     }
-}
-
-/// The volume at a device of an instance, with the DeleteOnTermination that a call gives it.
-fn remapped(ask: &Ask<'_>, state: &State, instance: &str, mapping: Input<'_>) -> Result<Change, ApiError> {
-    let device = mapping.required("DeviceName", "deviceName")?;
-    let found = state
-        .volumes_of(instance)
-        .find(|(_, at)| at.is_there(ask.now()) && device_key(&at.device) == device_key(device));
-    let Some((volume, attachment)) = found else {
-        let message = format!("No device is currently mapped at {device}");
-        return Err(ApiError::client("InvalidInstanceAttributeValue", message));
-    };
-    let given = mapping.structure("Ebs").and_then(|ebs| ebs.flag("DeleteOnTermination"));
-    let delete_on_termination = given.unwrap_or(attachment.delete_on_termination);
-    let attachment = Attachment { delete_on_termination, ..attachment.clone() };
-    Ok(Change::Volume(volume.with_attachment(attachment)))
 }

@@ -17,7 +17,7 @@ impl Inventory for Ec2 {
     fn attached(&self, now_ms: u64) -> Vec<Attached> {
         let state = self.state.lock();
         let volumes = state.volumes().values().filter_map(|volume| {
-            let attachment = volume.attachments.iter().find(|at| at.holds())?;
+            let attachment = volume.attachments.iter().find(|at| at.holds() && !at.without_device)?;
             let (kind, is_shared) = (&volume.shape_at(now_ms).kind, volume.shape.multi_attach);
             Some(Attached {
                 volume: volume.id.clone(),

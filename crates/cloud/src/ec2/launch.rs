@@ -1,4 +1,7 @@
 //! The volumes of BlockDeviceMappings of RunInstances: made and attached before the call answers, or none of it.
+//!
+//! An image has a mapping of its own, that of the root volume. Where the call does not name that device, the volume is made and
+//! recorded as attached, and no device of this host is made for it: nobody asked for one.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::access::Right;
 use super::ask::{Ask, Input};
 use super::db::Change;
-use super::devices::device_key;
+use super::devices::{ROOT_DEVICE, device_key};
 use super::encryption::{Found, Wish, refused_key};
 use super::events::of_creation;
 use super::filter::Tags;
@@ -15,11 +18,11 @@ use super::ids::Kind;
 use super::records::{AttachStage, Attachment, Instance, Volume};
 use super::state::State;
 use super::volumes::{Wanted, refuse_unbuilt};
-use super::{Ec2, quota, refuse, tags, tier};
+use super::{Ec2, images, quota, refuse, tags, tier};
 use crate::{ApiError, Call};
 
 /// Members of a mapping's EBS part, and what CreateVolume calls them.
-const MEMBERS: [(&str, &str); 8] = [
+const MEMBERS: [(&str, &str); 9] = [
     ("VolumeSize", "Size"),
     ("VolumeType", "VolumeType"),
     ("Iops", "Iops"),
@@ -27,6 +30,7 @@ const MEMBERS: [(&str, &str); 8] = [
     ("SnapshotId", "SnapshotId"),
     ("Encrypted", "Encrypted"),
     ("KmsKeyId", "KmsKeyId"),
+    ("OutpostArn", "OutpostArn"),
     ("VolumeInitializationRate", "VolumeInitializationRate"),
 ];
 
@@ -35,6 +39,8 @@ pub(super) struct Mapping {
     device: String,
     wanted: Wanted,
     delete_on_termination: bool,
+    /// Whether the call named it: one of the image has no device on this host.
+    is_asked_for: bool,
 }
 
 impl Ec2 {
@@ -43,8 +49,9 @@ impl Ec2 {
         &self,
         ask: &Ask<'_>,
         state: &State,
-        (kind, zone): (&str, &str),
+        (kind, image, zone): (&str, &str, &str),
     ) -> Result<Vec<Mapping>, ApiError> {
+        let root = device_key(ROOT_DEVICE).filter(|_| images::has_root(image));
         let tags = tags::of_new_among(ask.input, Kind::Volume, &[Kind::Instance, Kind::Volume])?;
         let mut keys = BTreeSet::new();
         let mut mappings = Vec::new();
@@ -54,8 +61,13 @@ impl Ec2 {
                 let message = format!("Invalid device name {device}");
                 return Err(ApiError::client("InvalidBlockDeviceMapping", message));
             };
-            if given.text("VirtualName").is_some() {
+            if given.text("VirtualName").is_some_and(|name| !name.is_empty()) {
                 return Err(refuse::unsupported("The parameter VirtualName"));
+            }
+            if given.text("NoDevice").is_some() {
+                // What the image would have there is left out.
+                keys.insert(key.to_owned());
+                continue;
             }
             let Some(ebs) = given.structure("Ebs") else { continue };
             if !keys.insert(key.to_owned()) {
@@ -63,8 +75,15 @@ impl Ec2 {
                 return Err(ApiError::client("InvalidBlockDeviceMapping", message));
             }
             let delete_on_termination = ebs.flag("DeleteOnTermination") != Some(false);
-            let wanted = self.read_wanted(ask, state, ebs, zone, &tags)?;
-            mappings.push(Mapping { device: device.to_owned(), wanted, delete_on_termination });
+            let of_image = root == Some(key);
+            let wanted = self.read_wanted(ask, state, (ebs, of_image), zone, &tags)?;
+            let device = device.to_owned();
+            mappings.push(Mapping { device, wanted, delete_on_termination, is_asked_for: true });
+        }
+        if root.is_some_and(|root| !keys.contains(root)) {
+            let wanted = self.read_wanted(ask, state, (Input(&Map::new()), true), zone, &tags)?;
+            let device = ROOT_DEVICE.to_owned();
+            mappings.push(Mapping { device, wanted, delete_on_termination: true, is_asked_for: false });
         }
         let slots = self.options.catalog.instance(kind).map_or(u32::MAX, |kind| kind.ebs_slots);
         if u32::try_from(mappings.len()).is_ok_and(|count| count > slots) {
@@ -77,12 +96,12 @@ impl Ec2 {
         Ok(mappings)
     }
 
-    /// The volume of a mapping, by the rules of CreateVolume.
+    /// The volume of a mapping, by the rules of CreateVolume. One of the root device has size and type of the image's.
     fn read_wanted(
         &self,
         ask: &Ask<'_>,
         state: &State,
-        ebs: Input<'_>,
+        (ebs, of_image): (Input<'_>, bool),
         zone: &str,
         tags: &Tags,
     ) -> Result<Wanted, ApiError> {
@@ -92,6 +111,12 @@ impl Ec2 {
             if let Some(value) = ebs.0.get(given) {
                 input.insert(own.to_owned(), value.clone());
             }
+        }
+        if of_image {
+            if !input.contains_key("SnapshotId") {
+                input.entry("Size").or_insert_with(|| json!(images::ROOT_GIB));
+            }
+            input.entry("VolumeType").or_insert_with(|| json!(images::ROOT_TYPE));
         }
         if !tags.is_empty() {
             let tags = json!([{"ResourceType": "volume", "Tags": tags::members(tags)}]);
@@ -170,6 +195,7 @@ impl Ec2 {
                 attached_ms: ask.now() + self.options.timing.attaching_ms,
                 delete_on_termination: mapping.delete_on_termination,
                 ebs_card: None,
+                without_device: !mapping.is_asked_for,
                 // A start after a kill does not find the instance, and ends the attachment.
                 stage: AttachStage::Ready,
                 failure: None,
@@ -178,7 +204,7 @@ impl Ec2 {
             state.commit(vec![Change::Volume(volume.clone())])?;
             volume
         };
-        self.attach_here(&volume, instance)
+        if mapping.is_asked_for { self.attach_here(&volume, instance) } else { Ok(()) }
     }
 
     /// Deletes the volumes of a launch that has failed.
@@ -199,8 +225,8 @@ impl Ec2 {
 
 /// What a repeated call must ask for too.
 pub(super) fn parameters(mappings: &[Mapping]) -> Vec<Value> {
-    let of = |mapping: &Mapping| {
-        json!([mapping.device, mapping.wanted.parameters(), mapping.delete_on_termination])
-    };
-    mappings.iter().map(of).collect()
+    let asked = mappings.iter().filter(|mapping| mapping.is_asked_for);
+    let parameters = asked
+        .map(|mapping| json!([mapping.device, mapping.wanted.parameters(), mapping.delete_on_termination]));
+    parameters.collect()
 }

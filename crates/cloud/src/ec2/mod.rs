@@ -17,12 +17,14 @@ mod describe_volumes;
 mod devices;
 pub(crate) mod direct;
 mod encryption;
+mod enumerations;
 mod events;
 mod exports;
 mod fast_restore;
 mod filter;
 mod ids;
 mod images;
+mod instance_attributes;
 mod instance_status;
 mod instance_types;
 mod instances;
@@ -32,6 +34,7 @@ mod links;
 mod lock;
 mod modify;
 mod multi_attach;
+mod networks;
 mod options;
 mod owned;
 mod page;
@@ -51,6 +54,7 @@ mod status;
 mod tag_set;
 mod tags;
 mod tier;
+mod unbuilt;
 mod volumes;
 
 use std::path::Path;
@@ -71,9 +75,8 @@ use state::State;
 use crate::kms::Kms;
 use crate::{Answer, ApiError, Call, RecordsError, Service};
 
-/// What instances are shown in.
+/// The VPC that an account has without making one.
 const DEFAULT_VPC: &str = "vpc-00000000000000001";
-const DEFAULT_SUBNET: &str = "subnet-00000000000000001";
 
 /// The EC2 service of a home.
 #[derive(Debug)]
@@ -165,18 +168,23 @@ actions! {
     "DescribeInstanceAttribute" => describe_instance_attribute,
     "DescribeInstanceCreditSpecifications" => describe_instance_credit_specifications,
     "DescribeInstanceStatus" => describe_instance_status,
+    "DescribeInstanceTypeOfferings" => describe_instance_type_offerings,
     "DescribeInstanceTypes" => describe_instance_types,
     "DescribeInstances" => describe_instances,
     "DescribeLockedSnapshots" => describe_locked_snapshots,
     "DescribeRegions" => describe_regions,
+    "DescribeSecurityGroups" => describe_security_groups,
     "DescribeSnapshotAttribute" => describe_snapshot_attribute,
     "DescribeSnapshotTierStatus" => describe_snapshot_tier_status,
     "DescribeSnapshots" => describe_snapshots,
+    "DescribeSubnets" => describe_subnets,
     "DescribeTags" => describe_tags,
     "DescribeVolumeAttribute" => describe_volume_attribute,
     "DescribeVolumeStatus" => describe_volume_status,
     "DescribeVolumes" => describe_volumes,
     "DescribeVolumesModifications" => describe_volumes_modifications,
+    "DescribeVpcAttribute" => describe_vpc_attribute,
+    "DescribeVpcs" => describe_vpcs,
     "DetachVolume" => detach_volume,
     "DisableEbsEncryptionByDefault" => disable_ebs_encryption_by_default,
     "DisableFastSnapshotRestores" => disable_fast_restores,
@@ -227,6 +235,7 @@ impl Service for Ec2 {
         self.retry_detaches(call.now_ms);
         self.state.lock().sweep(call.now_ms, self.options.timing.terminated_ms)?;
         self.empty_bin(call.now_ms);
+        enumerations::check(call)?;
         let ask = Ask::new(call);
         let output = METHODS[at](self, &ask)?;
         self.expect_events(&ask, &output);
@@ -242,6 +251,6 @@ mod tests {
     #[test]
     fn actions_are_in_the_order_in_which_they_are_looked_for() {
         assert!(NAMES.is_sorted());
-        assert_eq!(NAMES.len(), 60);
+        assert_eq!(NAMES.len(), 65);
     }
 }

@@ -194,5 +194,5 @@ impl Ec2 {
 const OPT_IN: &str = "opt-in-not-required";
 
 fn endpoint(region: &str) -> String {
-    format!("ec2.{region}.amazonaws.com")
+    format!("ec2.{region}.{}", crate::partition::domain(region))
 }

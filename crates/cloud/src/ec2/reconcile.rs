@@ -129,7 +129,11 @@ impl Ec2 {
         };
         let first = volume.attachments.iter().find(|attachment| stays(attachment)).cloned();
         if let Some(host) = first.as_ref().and_then(instance) {
-            if !attached && let Err(error) = self.attach_here(volume, &host) {
+            let has_device = first.as_ref().is_some_and(|attachment| !attachment.without_device);
+            if has_device
+                && !attached
+                && let Err(error) = self.attach_here(volume, &host)
+            {
                 tracing::error!(volume = volume.id, %error, "the volume could not be attached again");
                 self.expect(of_failure(volume, "reattachVolume", &error, 0));
                 volume.attachments.retain(|attachment| !attachment.holds());

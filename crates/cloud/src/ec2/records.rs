@@ -124,6 +124,9 @@ pub(super) struct Attachment {
     pub(super) delete_on_termination: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) ebs_card: Option<u64>,
+    /// Whether nothing of it is on this host: a root volume that nobody asked for.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) without_device: bool,
     pub(super) stage: AttachStage,
     /// Of one that failed, for its event.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -25,7 +25,8 @@ struct Modification {
 }
 
 impl Modification {
-    /// Reads either form: `CreateVolumePermission`, or `OperationType` with accounts and groups.
+    /// Reads either form: `CreateVolumePermission`, or `OperationType` with accounts and groups. Both together are one
+    /// operation where they are of the same direction.
     fn read(input: Input<'_>) -> Result<Self, ApiError> {
         if let Some(attribute) = input.text("Attribute").filter(|attribute| *attribute != PERMISSION) {
             return Err(unknown_attribute(attribute));
@@ -39,16 +40,23 @@ impl Modification {
         let listed = |member| permission.map(|given| given.structures(member)).unwrap_or_default();
         let (add, remove) = (listed("Add"), listed("Remove"));
         let operation = input.text("OperationType").filter(|operation| !operation.is_empty());
-        let (adds, users, groups) = match (add.is_empty(), remove.is_empty(), operation) {
-            (false, true, None) => (true, members(&add, "UserId"), members(&add, "Group")),
-            (true, false, None) => (false, members(&remove, "UserId"), members(&remove, "Group")),
-            (true, true, Some(operation @ ("add" | "remove"))) => {
-                let texts = |name| input.texts(name).into_iter().map(str::to_owned).collect();
-                (operation == "add", texts("UserIds"), texts("GroupNames"))
-            }
-            (true, true, Some(other)) => return Err(refuse::unknown_value(other, "operationType")),
+        let operation = match operation {
+            None => None,
+            Some("add") => Some(true),
+            Some("remove") => Some(false),
+            Some(other) => return Err(refuse::unknown_value(other, "operationType")),
+        };
+        let (adds, listed) = match (add.is_empty(), remove.is_empty(), operation) {
+            (false, true, None | Some(true)) => (true, add),
+            (true, false, None | Some(false)) => (false, remove),
+            (true, true, Some(adds)) => (adds, Vec::new()),
             _ => return Err(one_only()),
         };
+        let texts = |name| input.texts(name).into_iter().map(str::to_owned);
+        let mut users = members(&listed, "UserId");
+        let mut groups = members(&listed, "Group");
+        users.extend(texts("UserIds").filter(|_| operation.is_some()));
+        groups.extend(texts("GroupNames").filter(|_| operation.is_some()));
         Self { adds, users, all: !groups.is_empty() }.checked(&groups)
     }
 

@@ -136,7 +136,7 @@ fn keeps_exports(
     if kind != Kind::Instance || state.tags(ask, kind, id)?.get(exports::TAG) == tags.get(exports::TAG) {
         return Ok(());
     }
-    if state.volumes_of(id).any(|(_, attachment)| attachment.holds()) {
+    if state.volumes_of(id).any(|(_, attachment)| attachment.holds() && !attachment.without_device) {
         let tag = exports::TAG;
         return Err(refuse::incorrect_state(format!(
             "The tag {tag} of instance '{id}' cannot be changed while volumes are attached to it."

@@ -11,6 +11,7 @@ use serde_json::json;
 
 use crate::iam::{Environment, PolicyAuthorizer, Sealer, Unrestricted};
 use crate::model::Model;
+use crate::partition;
 use crate::service::{ApiError, Authorizer, Call, Caller, Service};
 use crate::sessions::Session;
 use crate::sigv4::{self, Rules, Scope, SignatureError, Verified};
@@ -121,6 +122,8 @@ impl Pipeline {
         let name = route.model.name.as_str();
         let now_ms = self.settings.clock.now_ms();
         let Verified { caller, region } = self.identify(request, now_ms)?;
+        // The home's users and roles are those of each partition that it is called in.
+        let caller = Caller { arn: partition::moved(&caller.arn, &region), ..caller };
         let service = self.services.iter().find(|service| service.name() == name);
         let built = service.map_or(&[][..], |service| service.actions());
         let service = service.filter(|_| built.contains(&route.action.as_str()));

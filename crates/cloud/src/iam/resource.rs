@@ -5,6 +5,7 @@
 use serde_json::Value;
 
 use super::{Context, Policy, PolicyError};
+use crate::partition;
 use crate::service::Caller;
 
 /// A policy that a resource has.
@@ -136,20 +137,22 @@ impl Principals {
         if names.iter().any(|name| caller.is_named(name)) {
             return Some(Naming::Caller);
         }
-        let root = format!("arn:aws:iam::{}:root", caller.account);
-        names.iter().any(|name| *name == caller.account || *name == root).then_some(Naming::Account)
+        let root = format!("{}:root", caller.account);
+        let means =
+            |name: &String| *name == caller.account || partition::global_arn(name, "iam") == Some(&root);
+        names.iter().any(means).then_some(Naming::Account)
     }
 }
 
 fn is_principal(name: &str) -> bool {
     let is_account = |text: &str| text.len() == 12 && text.bytes().all(|b| b.is_ascii_digit());
     let of_iam = || {
-        let mut parts = name.strip_prefix("arn:aws:iam::")?.splitn(2, ':');
+        let mut parts = partition::global_arn(name, "iam")?.splitn(2, ':');
         let (account, rest) = (parts.next()?, parts.next()?);
         let fits = rest == "root" || ["user/", "role/"].iter().any(|kind| rest.starts_with(kind));
         Some(is_account(account) && fits)
     };
-    name == "*" || is_account(name) || name.starts_with("arn:aws:sts::") || of_iam() == Some(true)
+    name == "*" || is_account(name) || partition::global_arn(name, "sts").is_some() || of_iam() == Some(true)
 }
 
 #[cfg(test)]

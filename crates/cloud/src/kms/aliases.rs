@@ -9,7 +9,7 @@ use super::policies::{demand, demand_any, refuse_managed};
 use super::records::{Alias, Key, KeyState};
 use super::state::State;
 use super::{Ask, Kms, refuse};
-use crate::ApiError;
+use crate::{ApiError, partition};
 
 /// What begins the names that are AWS's own.
 const RESERVED: &str = "alias/aws/";
@@ -37,7 +37,7 @@ fn name<'a>(ask: &Ask<'a>) -> Result<&'a str, ApiError> {
 }
 
 fn arn(ask: &Ask<'_>, name: &str) -> String {
-    format!("arn:aws:kms:{}:{}:{name}", ask.region(), ask.account())
+    format!("arn:{}:kms:{}:{}:{name}", partition::of_region(ask.region()), ask.region(), ask.account())
 }
 
 /// A key that a caller may give an alias.

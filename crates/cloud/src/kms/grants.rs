@@ -11,7 +11,7 @@ use super::policies::{Permit, demand, demand_any, demand_with, refuse_managed};
 use super::records::{Grant, Key};
 use super::state::State;
 use super::{Ask, Kms, refuse};
-use crate::ApiError;
+use crate::{ApiError, partition};
 
 /// What a grant of a symmetric key may allow.
 const OPERATIONS: [&str; 9] = [
@@ -107,7 +107,7 @@ impl Kms {
             operations,
             name: ask.input.text("Name").map(str::to_owned),
             constraints,
-            issuer: format!("arn:aws:iam::{}:root", ask.account()),
+            issuer: format!("arn:{}:iam::{}:root", partition::of_region(ask.region()), ask.account()),
             created_ms: ask.now(),
         };
         // A repeated call with the name of a grant is answered with that one.

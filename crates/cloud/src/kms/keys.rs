@@ -115,7 +115,7 @@ impl Kms {
             created_ms: now_ms,
             state: KeyState::Enabled,
             is_managed: false,
-            policy: default_policy(account),
+            policy: default_policy(region, account),
             tags: std::collections::BTreeMap::new(),
             material,
         })

@@ -9,7 +9,7 @@ use super::records::{Grant, Key};
 use super::state::State;
 use super::{Ask, Kms, refuse};
 use crate::iam::{ResourcePolicy, Verdict};
-use crate::{Access, ApiError, Call, Judgement, OwnPolicy};
+use crate::{Access, ApiError, Call, Judgement, OwnPolicy, partition};
 
 /// Most bytes of a key's policy.
 const POLICY_BYTES: usize = 32 << 10;
@@ -142,14 +142,14 @@ pub(super) fn refuse_managed(ask: &Ask<'_>, key: &Key) -> Result<(), ApiError> {
 }
 
 /// The policy of a key whose creator gives none: its account decides by its own policies.
-pub(super) fn default_policy(account: &str) -> String {
+pub(super) fn default_policy(region: &str, account: &str) -> String {
     json!({
         "Version": "2012-10-17",
         "Id": "key-default-1",
         "Statement": [{
             "Sid": "Enable IAM User Permissions",
             "Effect": "Allow",
-            "Principal": {"AWS": format!("arn:aws:iam::{account}:root")},
+            "Principal": {"AWS": format!("arn:{}:iam::{account}:root", partition::of_region(region))},
             "Action": "kms:*",
             "Resource": "*",
         }],

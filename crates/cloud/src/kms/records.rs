@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::partition;
+
 /// Whether a key can be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -48,7 +50,13 @@ pub(super) struct Key {
 
 impl Key {
     pub(super) fn arn(&self) -> String {
-        format!("arn:aws:kms:{}:{}:key/{}", self.region, self.owner, self.id)
+        format!(
+            "arn:{}:kms:{}:{}:key/{}",
+            partition::of_region(&self.region),
+            self.region,
+            self.owner,
+            self.id
+        )
     }
 
     /// Why it cannot be used; none where it can.
@@ -76,7 +84,7 @@ pub(super) struct Alias {
 
 impl Alias {
     pub(super) fn arn(&self) -> String {
-        format!("arn:aws:kms:{}:{}:{}", self.region, self.owner, self.name)
+        format!("arn:{}:kms:{}:{}:{}", partition::of_region(&self.region), self.region, self.owner, self.name)
     }
 }
 

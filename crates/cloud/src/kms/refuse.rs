@@ -3,8 +3,8 @@
 use super::Ask;
 use super::names::Name;
 use super::records::{Key, KeyState};
-use crate::ApiError;
 use crate::service::with_causes;
+use crate::{ApiError, partition};
 
 pub(super) fn validation(message: impl Into<String>) -> ApiError {
     ApiError::client("ValidationException", message)
@@ -38,9 +38,10 @@ pub(super) fn bad_name(text: &str) -> ApiError {
 
 pub(super) fn not_found(ask: &Ask<'_>, text: &str, name: Name<'_>) -> ApiError {
     let (region, account) = (ask.region(), ask.account());
+    let part = partition::of_region(region);
     let message = match name {
-        Name::Id(id) => format!("Key 'arn:aws:kms:{region}:{account}:key/{id}' does not exist"),
-        Name::Alias(alias) => format!("Alias arn:aws:kms:{region}:{account}:{alias} is not found."),
+        Name::Id(id) => format!("Key 'arn:{part}:kms:{region}:{account}:key/{id}' does not exist"),
+        Name::Alias(alias) => format!("Alias arn:{part}:kms:{region}:{account}:{alias} is not found."),
         Name::Arn(at, ..) if at != region => format!("Invalid arn {at}"),
         Name::Arn(.., name) if name.starts_with("alias/") => format!("Alias {text} is not found."),
         Name::Arn(..) => format!("Key '{text}' does not exist"),

@@ -6,7 +6,7 @@ use super::db::{Change, Db, Records};
 use super::names::{Name, is_alias};
 use super::records::{Alias, Grant, Key, KeyState};
 use super::{Ask, refuse};
-use crate::{ApiError, Caller};
+use crate::{ApiError, Caller, partition};
 
 /// The records of the service.
 #[derive(Debug)]
@@ -86,7 +86,9 @@ impl State {
     /// The key of a name, as an account sees it in a Region: its own, or another account's by its ARN.
     pub(super) fn named(&self, account: &str, region: &str, name: Name<'_>) -> Option<&Key> {
         let of_alias = |region: &str, account: &str, name: &str| {
-            let alias = self.aliases.get(&format!("arn:aws:kms:{region}:{account}:{name}"))?;
+            let alias = self
+                .aliases
+                .get(&format!("arn:{}:kms:{region}:{account}:{name}", partition::of_region(region)))?;
             self.keys.get(&alias.key)
         };
         let own = |key: &&Key| key.owner == account && key.region == region;

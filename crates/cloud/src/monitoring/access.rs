@@ -7,7 +7,7 @@ use crate::{Access, ApiError};
 
 /// The ARN of an alarm of the caller's; `*` is all.
 pub(super) fn alarm_arn((owner, region): (&str, &str), name: &str) -> String {
-    format!("arn:aws:cloudwatch:{region}:{owner}:alarm:{name}")
+    format!("arn:{}:cloudwatch:{region}:{owner}:alarm:{name}", crate::partition::of_region(region))
 }
 
 fn demand(ask: &Ask<'_>, resource: String) -> Result<(), ApiError> {

@@ -6,10 +6,10 @@ use serde_json::{Map, Value, json};
 use super::attributes::Attributes;
 use super::{Sts, check_form, credentials, denied, internal, invalid, members, number, refuse_mfa, text};
 use crate::iam::{ASSUME_ROLE, Policy, SET_SOURCE_IDENTITY};
-use crate::key_ids;
 use crate::service::{Access, ApiError, Call, OwnPolicy};
 use crate::sessions::{Principal, SessionAttributes};
 use crate::users::{ACCOUNT, KnownRole};
+use crate::{key_ids, partition};
 
 /// How long a session lasts unless a call says so, seconds.
 const SESSION_S: u64 = 3_600;
@@ -35,7 +35,8 @@ impl Sts {
         let external = text(call, "ExternalId");
         check_form("externalId", external.unwrap_or_default(), "[\\w+=,.@:\\/-]*", "_+=,.@:/-")?;
         // No context provider is known. What would limit or widen the session is refused rather than left unheeded.
-        if call.input.contains_key("ProvidedContexts") {
+        let contexts = call.input.get("ProvidedContexts").and_then(Value::as_array);
+        if contexts.is_some_and(|contexts| !contexts.is_empty()) {
             return Err(invalid("The parameter ProvidedContexts is not supported."));
         }
         let managed = managed_policy(call)?;
@@ -72,7 +73,7 @@ impl Sts {
         let given = SessionAttributes { policy, tags: &attributes.tags, source_identity };
         let key = self.issue(call, duration_s, of, given)?;
         let assumed = json!({
-            "Arn": format!("arn:aws:sts::{}:assumed-role/{}/{session}", named.account, named.name),
+            "Arn": format!("arn:{}:sts::{}:assumed-role/{}/{session}", partition::of_region(call.region), named.account, named.name),
             "AssumedRoleId": format!("{id}:{session}"),
         });
         let mut output = members([
@@ -88,7 +89,7 @@ impl Sts {
 
 /// Reads the ARN of a role.
 fn named(arn: &str) -> Result<Named<'_>, ApiError> {
-    let parts = arn.strip_prefix("arn:aws:iam::").and_then(|rest| rest.split_once(":role/"));
+    let parts = partition::global_arn(arn, "iam").and_then(|rest| rest.split_once(":role/"));
     match parts.filter(|(account, name)| is_account(account) && !name.is_empty()) {
         Some((account, name)) => Ok(Named { arn, account, name }),
         None => Err(invalid("Request ARN is invalid")),
@@ -110,7 +111,7 @@ fn managed_policy<'a>(call: &'a Call<'_>) -> Result<Option<&'a str>, ApiError> {
     }
     let arn = |policy: &'a Value| policy.get("arn").and_then(Value::as_str).unwrap_or_default();
     let is_policy = |arn: &str| {
-        let parts = arn.strip_prefix("arn:aws:iam::").and_then(|rest| rest.split_once(":policy/"));
+        let parts = partition::global_arn(arn, "iam").and_then(|rest| rest.split_once(":policy/"));
         parts.is_some_and(|(account, name)| (account == "aws" || is_account(account)) && !name.is_empty())
     };
     match policies.iter().map(arn).find(|arn| !is_policy(arn)) {

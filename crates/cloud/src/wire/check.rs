@@ -128,7 +128,7 @@ pub(super) fn output(
             None => Ok(()),
         };
     };
-    Output { model, is_strict, payload: shape.payload.as_deref() }.fields(shape, &answer.output, "")
+    Output { model, is_strict, payload: shape.payload.as_deref() }.fields(shape, &answer.output)
 }
 
 struct Output<'a> {
@@ -138,23 +138,31 @@ struct Output<'a> {
     payload: Option<&'a str>,
 }
 
+impl Mismatch {
+    /// The same, seen from outside: its place is only put together where there is one.
+    fn inside(self, outer: &str) -> Self {
+        let place = if self.place.is_empty() { outer.to_owned() } else { format!("{outer}.{}", self.place) };
+        Self { place, ..self }
+    }
+}
+
 impl Output<'_> {
-    fn fields(&self, shape: &Shape, members: &Map<String, Value>, place: &str) -> Result<(), Mismatch> {
+    fn fields(&self, shape: &Shape, members: &Map<String, Value>) -> Result<(), Mismatch> {
         let is_missing =
             |name: &&String| !members.contains_key(name.as_str()) && self.payload != Some(name.as_str());
         if let Some(name) = shape.required.iter().find(is_missing).filter(|_| self.is_strict) {
-            return Err(Mismatch::new(&below(place, name), "is missing"));
+            return Err(Mismatch::new(&below("", name), "is missing"));
         }
         members.iter().try_for_each(|(name, value)| {
-            let place = below(place, name);
-            match shape.members.get(name) {
-                Some(reference) => self.fits(self.model.target(reference), value, &place),
-                None => Err(Mismatch::new(&place, "is not in the model")),
-            }
+            let Some(reference) = shape.members.get(name) else {
+                return Err(Mismatch::new(&below("", name), "is not in the model"));
+            };
+            let checked = self.fits(self.model.target(reference), value);
+            checked.map_err(|mismatch| mismatch.inside(&below("", name)))
         })
     }
 
-    fn fits(&self, shape: &Shape, value: &Value, place: &str) -> Result<(), Mismatch> {
+    fn fits(&self, shape: &Shape, value: &Value) -> Result<(), Mismatch> {
         let fits_text = |kind| value.as_str().is_some_and(|text| scalar::parse(kind, text).is_some());
         let is_fine = match shape.kind {
             Kind::Structure | Kind::Map => value.is_object(),
@@ -167,31 +175,32 @@ impl Output<'_> {
             Kind::Blob => fits_text(Kind::Blob),
         };
         if !is_fine {
-            return Err(Mismatch::new(place, format!("is no {:?}", shape.kind)));
+            return Err(Mismatch::new("", format!("is no {:?}", shape.kind)));
         }
         match value {
-            Value::Object(members) if shape.kind == Kind::Structure => self.fields(shape, members, place),
+            Value::Object(members) if shape.kind == Kind::Structure => self.fields(shape, members),
             Value::Object(entries) => {
                 let of_values = self.model.target(shape.entry().1);
-                entries
-                    .iter()
-                    .try_for_each(|(key, value)| self.fits(of_values, value, &format!("{place}.{key}")))
+                entries.iter().try_for_each(|(key, value)| {
+                    self.fits(of_values, value).map_err(|mismatch| mismatch.inside(key))
+                })
             }
             Value::Array(items) => {
                 let of_items = self.model.target(shape.item());
-                (1..)
-                    .zip(items)
-                    .try_for_each(|(number, value)| self.fits(of_items, value, &item(place, number)))
+                (1..).zip(items).try_for_each(|(number, value)| {
+                    let checked = self.fits(of_items, value);
+                    checked.map_err(|mismatch| mismatch.inside(&format!("{number}.member")))
+                })
             }
-            Value::String(text) if self.is_strict => Self::is_variant(shape, text, place),
+            Value::String(text) if self.is_strict => Self::is_variant(shape, text),
             _ => Ok(()),
         }
     }
 
-    fn is_variant(shape: &Shape, text: &str, place: &str) -> Result<(), Mismatch> {
+    fn is_variant(shape: &Shape, text: &str) -> Result<(), Mismatch> {
         if shape.variants.is_empty() || shape.variants.iter().any(|variant| variant == text) {
             return Ok(());
         }
-        Err(Mismatch::new(place, format!("is '{text}', which is none of {}", shape.variants.join(", "))))
+        Err(Mismatch::new("", format!("is '{text}', which is none of {}", shape.variants.join(", "))))
     }
 }

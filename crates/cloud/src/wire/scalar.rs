@@ -1,5 +1,7 @@
 //! Values that are one text in a query, a path, a header or XML.
 
+use std::borrow::Cow;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use jiff::{SignedDuration, Timestamp, Unit};
@@ -75,19 +77,20 @@ pub(super) enum TimeForm {
 }
 
 /// A scalar of an answer as text.
-pub(super) fn write(kind: Kind, value: &Value, form: TimeForm) -> String {
+pub(super) fn write(kind: Kind, value: &Value, form: TimeForm) -> Cow<'_, str> {
     match (kind, value) {
         (Kind::Timestamp, _) => {
             let time = time(value).unwrap_or_default();
             // A float of seconds may be a nanosecond below its millisecond.
             let time = time.round(Unit::Millisecond).unwrap_or(time);
             match form {
-                TimeForm::Shortest if time.subsec_nanosecond() == 0 => format!("{time:.0}"),
-                _ => format!("{time:.3}"),
+                TimeForm::Shortest if time.subsec_nanosecond() == 0 => format!("{time:.0}").into(),
+                _ => format!("{time:.3}").into(),
             }
         }
-        (_, Value::String(text)) => text.clone(),
-        _ => value.to_string(),
+        (_, Value::String(text)) => text.as_str().into(),
+        (_, Value::Bool(flag)) => if *flag { "true" } else { "false" }.into(),
+        _ => value.to_string().into(),
     }
 }
 
@@ -109,7 +112,7 @@ mod tests {
 
     #[test]
     fn times_are_written_as_the_service_does() {
-        let write = |seconds: Value, form| write(Kind::Timestamp, &seconds, form);
+        let write = |seconds: Value, form| write(Kind::Timestamp, &seconds, form).into_owned();
         assert_eq!(write(1_795_309_323.into(), TimeForm::Milliseconds), "2026-11-22T01:02:03.000Z");
         assert_eq!(write(1_795_309_323.into(), TimeForm::Shortest), "2026-11-22T01:02:03Z");
         assert_eq!(write(1_795_309_323.123.into(), TimeForm::Shortest), "2026-11-22T01:02:03.123Z");

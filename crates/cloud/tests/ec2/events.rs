@@ -7,7 +7,7 @@ use ebbtide_cloud::monitoring::{EventSink, Inventory as _};
 use ebbtide_control::{ControlPlane, DetachVolume};
 use serde_json::{Value, json};
 
-use crate::support::{self, ACCOUNT, REGION, Recorder, Rig, START_MS, sockets, text};
+use crate::support::{self, ACCOUNT, REGION, Recorder, Rig, START_MS, WITHOUT_ROOT, sockets, text};
 
 #[derive(Debug, Default)]
 pub(crate) struct Kept(pub(crate) Mutex<Vec<Value>>);
@@ -174,7 +174,7 @@ fn what_fails_and_what_ends_with_its_instance_is_an_event_too() {
     let watched = Watched::open(dir.path(), &control, sockets(dir.path()).instant());
     let now = START_MS;
     let mapping = json!([{"DeviceName": "/dev/sdh", "Ebs": {"VolumeSize": 1}}]);
-    let run = json!({"MinCount": 1, "MaxCount": 1, "BlockDeviceMappings": mapping});
+    let run = json!({"MinCount": 1, "MaxCount": 1, "ImageId": WITHOUT_ROOT, "BlockDeviceMappings": mapping});
     let instance = text(&watched.call(now, "RunInstances", run)["Instances"][0]["InstanceId"]);
     assert_eq!(watched.news(now), ["createVolume available"]);
     let (kept, ended) = (volume_of(&watched, now), volume_of(&watched, now));
@@ -222,7 +222,7 @@ fn an_attachment_that_this_host_does_not_allow_is_an_event_once_also_after_a_res
         Options { attach_as: AttachAs::NbdSocket("/nonexistent/directory".into()), ..options.clone() };
     let watched = Watched::open(dir.path(), &control, options.clone());
     let kept = volume_of(&watched, now);
-    let run = json!({"MinCount": 1, "MaxCount": 1});
+    let run = json!({"MinCount": 1, "MaxCount": 1, "ImageId": WITHOUT_ROOT});
     let instance = text(&watched.call(now, "RunInstances", run.clone())["Instances"][0]["InstanceId"]);
     let attach = json!({"VolumeId": kept, "InstanceId": instance, "Device": "/dev/sdf"});
     watched.call(now + 300_000, "AttachVolume", attach.clone());

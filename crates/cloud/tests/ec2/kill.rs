@@ -14,7 +14,7 @@ use ebbtide_cloud::ec2::{Ec2, Options};
 use ebbtide_control::{ControlPlane, LiveControl};
 use serde_json::{Value, json};
 
-use crate::support::{self, ACCOUNT, REGION, Recorder, Rng, START_MS, column, text};
+use crate::support::{self, ACCOUNT, REGION, Recorder, Rng, START_MS, WITHOUT_ROOT, column, text};
 
 const CHILD: &str = "EBBTIDE_EC2_KILL_CHILD";
 const SEED: &str = "EBBTIDE_EC2_KILL_SEED";
@@ -136,7 +136,7 @@ impl World {
 }
 
 fn instance(opened: &Opened) -> String {
-    let input = json!({"MinCount": 1, "MaxCount": 1, "ClientToken": INSTANCE_TOKEN});
+    let input = json!({"MinCount": 1, "MaxCount": 1, "ClientToken": INSTANCE_TOKEN, "ImageId": WITHOUT_ROOT});
     text(&opened.call("RunInstances", &input)["Instances"][0]["InstanceId"])
 }
 

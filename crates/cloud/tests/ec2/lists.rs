@@ -153,7 +153,7 @@ fn filters_of_instances_find_what_they_name() {
         ("launch-time", "2026-*", 1),
         ("owner-id", "123456789012", 1),
         ("root-device-name", "/dev/xvda", 1),
-        ("root-device-type", "ebs", 1),
+        ("root-device-type", "instance-store", 1),
         ("tenancy", "default", 1),
         ("vpc-id", "vpc-*", 1),
         ("platform", "windows", 0),

@@ -17,12 +17,14 @@ mod key_policies;
 mod keys;
 mod kill;
 mod lists;
+mod lookups;
 mod model;
 mod multi_attach;
 mod other_hosts;
 mod places;
 #[path = "../support/fuzz.rs"]
 mod requests;
+mod roots;
 #[path = "../support/rows.rs"]
 mod rows;
 mod session_tags;

@@ -6,7 +6,7 @@ use ebbtide_cloud::ec2::AttachAs;
 use ebbtide_control::ControlPlane as _;
 use serde_json::{Value, json};
 
-use crate::support::{Rig, text};
+use crate::support::{Rig, WITHOUT_ROOT, text};
 
 /// A host that attaches block devices, and has a directory for sockets.
 fn rig() -> Rig {
@@ -19,7 +19,7 @@ fn rig() -> Rig {
 
 /// An instance with the tag that makes it another host.
 fn launch(rig: &Rig, attach: &str, more: &Value) -> Value {
-    let mut input = json!({"MinCount": 1, "MaxCount": 1, "InstanceType": "m5.large", "TagSpecifications": [
+    let mut input = json!({"MinCount": 1, "MaxCount": 1, "InstanceType": "m5.large", "ImageId": WITHOUT_ROOT, "TagSpecifications": [
         {"ResourceType": "instance", "Tags": [{"Key": "ebbtide:attach", "Value": attach}]}]});
     input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     rig.call("RunInstances", input)["Instances"][0].clone()

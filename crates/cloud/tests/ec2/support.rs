@@ -20,6 +20,8 @@ use serde_json::{Map, Value, json};
 pub(crate) const REGION: &str = "us-east-1";
 pub(crate) const ACCOUNT: &str = "123456789012";
 pub(crate) const OTHER: &str = "210987654321";
+/// The image whose instances have no root volume.
+pub(crate) const WITHOUT_ROOT: &str = "ami-ffffffff";
 /// When tests begin, in milliseconds since 1970: in September 2026.
 pub(crate) const START_MS: u64 = 1_790_000_000_000;
 
@@ -181,8 +183,9 @@ impl Rig {
 
     #[track_caller]
     pub(crate) fn instance(&self) -> String {
-        let ran =
-            self.call("RunInstances", json!({"MinCount": 1, "MaxCount": 1, "InstanceType": "m5.large"}));
+        let input =
+            json!({"MinCount": 1, "MaxCount": 1, "InstanceType": "m5.large", "ImageId": WITHOUT_ROOT});
+        let ran = self.call("RunInstances", input);
         text(&ran["Instances"][0]["InstanceId"])
     }
 

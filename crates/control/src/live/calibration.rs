@@ -2,6 +2,7 @@
 
 use ebbtide_device::host::{Calibration, HostError, HostMatch, InstanceRequest, Progress};
 use ebbtide_volume::Array;
+use parking_lot::MutexGuard;
 
 use super::LiveControl;
 use crate::ControlError;
@@ -63,35 +64,65 @@ impl LiveControl {
     /// is calibrated first, briefly; where that fails, the volume can still be used, but nobody
     /// knows whether the host carries it.
     fn compare_with_host(&self, demand: &Demand<'_>, progress: Progress<'_>) -> HostMatch {
-        let (array, through_nbd) = (demand.array, demand.through_nbd);
-        let instance = demand.instance.map(|instance| &instance.limits);
-        let known = Calibration::load(&self.host.home().calibration_file())
-            // Measured where no block device could be made, for example by another user.
-            .filter(|known| through_nbd || known.block.is_some());
-        let calibration = match known {
-            Some(known) => known,
-            None => {
-                tracing::info!("this host was never calibrated: measuring it for about 3 seconds");
-                progress("this host was never calibrated: measuring it for about 3 seconds");
-                match self.host.calibrate(true, progress) {
-                    Ok(calibration) => calibration,
-                    Err(error) => return failed(error),
-                }
-            }
+        let exceeded = |calibration: &Calibration| {
+            let instance = demand.instance.map(|instance| &instance.limits);
+            calibration.exceeded_by(demand.array, instance, demand.through_nbd)
         };
-        let too_slow = calibration.exceeded_by(array, instance, through_nbd);
-        if too_slow.is_empty() || !calibration.quick {
-            return HostMatch { too_slow, not_calibrated: None };
-        }
-        // A moment in which the machine was busy must not refuse a volume.
-        tracing::info!("a short calibration is no reason to refuse: measuring for about 20 seconds");
-        progress("a short calibration is no reason to refuse: measuring for about 20 seconds");
-        match self.host.calibrate(false, progress) {
-            Ok(calibration) => {
-                let too_slow = calibration.exceeded_by(array, instance, through_nbd);
-                HostMatch { too_slow, not_calibrated: None }
-            }
+        let calibration = self.known_or_measured(demand, progress).and_then(|known| {
+            let is_enough = exceeded(&known).is_empty() || !known.quick;
+            if is_enough { Ok(known) } else { self.measured_at_length(demand, progress) }
+        });
+        match calibration {
+            Ok(calibration) => HostMatch { too_slow: exceeded(&calibration), not_calibrated: None },
             Err(error) => failed(error),
         }
+    }
+
+    /// The figures of this host that its home has.
+    fn known(&self, demand: &Demand<'_>) -> Option<Calibration> {
+        Calibration::load(&self.host.home().calibration_file())
+            // Measured where no block device could be made, for example by another user.
+            .filter(|known| demand.through_nbd || known.block.is_some())
+    }
+
+    /// The figures of this host, after a short measurement where there are none. One that is under way is waited for.
+    fn known_or_measured(
+        &self,
+        demand: &Demand<'_>,
+        progress: Progress<'_>,
+    ) -> Result<Calibration, HostError> {
+        if let Some(known) = self.known(demand) {
+            return Ok(known);
+        }
+        let _alone = self.turn(progress);
+        if let Some(known) = self.known(demand) {
+            return Ok(known);
+        }
+        tracing::info!("this host was never calibrated: measuring it for about 3 seconds");
+        progress("this host was never calibrated: measuring it for about 3 seconds");
+        self.host.calibrate(true, progress)
+    }
+
+    /// The figures of a long measurement: a moment in which the machine was busy must not refuse a volume.
+    fn measured_at_length(
+        &self,
+        demand: &Demand<'_>,
+        progress: Progress<'_>,
+    ) -> Result<Calibration, HostError> {
+        let _alone = self.turn(progress);
+        if let Some(known) = self.known(demand).filter(|known| !known.quick) {
+            return Ok(known);
+        }
+        tracing::info!("a short calibration is no reason to refuse: measuring for about 20 seconds");
+        progress("a short calibration is no reason to refuse: measuring for about 20 seconds");
+        self.host.calibrate(false, progress)
+    }
+
+    /// Waits until no other request measures this host.
+    fn turn(&self, progress: Progress<'_>) -> MutexGuard<'_, ()> {
+        self.calibrating.try_lock().unwrap_or_else(|| {
+            progress("waiting for a calibration that is under way");
+            self.calibrating.lock()
+        })
     }
 }

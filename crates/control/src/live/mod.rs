@@ -39,6 +39,8 @@ pub struct LiveControl {
     stop: Mutex<()>,
     /// Serialises creations with a token.
     create: Mutex<()>,
+    /// Held while this host is measured: others that need the figures wait for them.
+    calibrating: Mutex<()>,
     /// Held while the faults of a volume are read, changed and set.
     faults: Mutex<()>,
     /// What follows an attached volume, by its name.
@@ -61,6 +63,7 @@ impl LiveControl {
             stopping: AtomicBool::new(false),
             stop: Mutex::new(()),
             create: Mutex::new(()),
+            calibrating: Mutex::new(()),
             faults: Mutex::new(()),
             following: Mutex::new(BTreeMap::new()),
             pending: Pending::new(),
@@ -343,7 +346,11 @@ impl ControlPlane for LiveControl {
     }
 
     fn calibrate(&self, quick: bool, progress: Progress<'_>) -> Result<Calibration, ControlError> {
-        self.carry_out(RequestKind::Calibrate, "", || Ok(self.host.calibrate(quick, progress)?))
+        self.carry_out(RequestKind::Calibrate, "", || {
+            // Beside a calibration that is under way the host refuses this one.
+            let _alone = self.calibrating.try_lock();
+            Ok(self.host.calibrate(quick, progress)?)
+        })
     }
 
     fn stop(&self, force: bool, progress: Progress<'_>) -> Result<Vec<Detached>, ControlError> {

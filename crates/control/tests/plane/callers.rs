@@ -1,6 +1,7 @@
 //! Several callers at once, and a server that stops.
 
 use ebbtide_control::{ControlError, ControlErrorKind, ControlPlane as _, FaultSetting, SetFaults};
+use ebbtide_device::host::Home;
 
 use crate::Fixture;
 
@@ -66,4 +67,27 @@ fn a_server_with_stalled_volumes_goes_on_and_one_that_stopped_takes_no_request()
         assert_eq!(error.kind(), ControlErrorKind::Unavailable, "{error:?}");
     }
     fixture.plane.end();
+}
+
+#[test]
+fn two_first_attachments_wait_for_one_calibration() {
+    let fixture = Fixture::new();
+    let file = Home::open(&fixture.dir.path().join("home")).unwrap().calibration_file();
+    std::fs::remove_file(&file).unwrap();
+    for name in ["a", "b"] {
+        fixture.create(name, "gp3:size=1GiB").unwrap();
+    }
+    let details: Vec<_> = std::thread::scope(|scope| {
+        let fixture = &fixture;
+        let attach = |name| scope.spawn(move || fixture.attach(name).unwrap());
+        let threads = ["a", "b"].map(attach);
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    for detail in details {
+        assert_eq!(detail.volume.not_calibrated, None, "{}", detail.volume.name);
+    }
+    assert!(file.exists());
+    for name in ["a", "b"] {
+        fixture.detach(name).unwrap();
+    }
 }

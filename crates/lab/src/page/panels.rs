@@ -335,6 +335,7 @@ impl Limits {
         let figures = catalog.resolve(&spec).ok()?.figures;
         let share = f64::from(spec.members()) / f64::from(arm.instance.divided_by.max(1));
         let instance = arm.instance.kind.as_ref().and_then(|kind| catalog.instance(kind).ok());
+        let instance = instance.filter(InstanceType::has_limits);
         let of_instance = |limits: fn(&InstanceType) -> (u64, u64)| {
             let (baseline, maximum) = limits(instance.as_ref()?);
             let rate = if arm.instance.burst { maximum } else { baseline };

@@ -28,7 +28,7 @@ impl Observer for Kept {
 
 /// Runs jobs of fio on volumes that have a share of their burst credits.
 fn run(volumes: &Resolved, jobs: &str, credits: f64, interval: Nanos) -> (Totals, Vec<Interval>) {
-    let workload = fio::parse_file(jobs).unwrap();
+    let workload = fio::parse_file(jobs, "", &fio::Nothing).unwrap();
     let mut array = Array::striped(volumes.members.clone(), volumes.chunk_bytes, Nanos::ZERO).unwrap();
     array.set_credit_share(credits, Nanos::ZERO);
     let mut kept = Kept::default();
