@@ -15,6 +15,7 @@ mod commit;
 mod cpu;
 mod dirty;
 mod disk;
+mod equilibrium;
 mod flavour;
 mod memory;
 mod meter;
