@@ -19,7 +19,8 @@ use std::time::Instant;
 use ebbtide_catalog::{Catalog, Spec};
 use ebbtide_twin::accuracy::{self, Class, Comparison, Figure};
 use ebbtide_twin::innodb::{
-    Calibration, Costs, FileKind, MeasuredPoint, ModelLoad, ModelOutcome, ModelSetup, calibrate, run,
+    Calibrating, Calibration, Costs, FileKind, MeasuredPoint, ModelLoad, ModelOutcome, ModelSetup, Trials,
+    calibrate, run,
 };
 use ebbtide_twin::profile::{MachineFacts, PointTable, Profile};
 use ebbtide_volume::{Array, Nanos};
@@ -166,23 +167,15 @@ impl Bench {
             .plan(MachineFacts::default(), SEED)
             .expect("a profile");
         let point = planned.points.into_iter().next().expect("the point that was given");
-        MeasuredPoint {
-            settings: point.settings,
-            shape: point.shape,
-            volumes: self.volume(&row.volume, if row.burst { 1.0 } else { 0.0 }).into(),
-            instance: None,
-            load: point.load,
-            tps: point.tps,
-            reads: point.reads,
-            writes: point.writes,
-            cpu_pct: point.cpu_pct,
-        }
+        point.measured(self.volume(&row.volume, if row.burst { 1.0 } else { 0.0 }).into(), None)
     }
 
     fn calibrated_on(&self, row: usize) -> Calibration {
         let planned = self.profile.plan(MachineFacts::default(), SEED).expect("a profile");
-        calibrate(&[self.point(&self.rows[row])], planned.machine, planned.costs, false, SEED)
-            .expect("one row has all")
+        let trials =
+            Trials { machine: planned.machine, seed: SEED, settle: Nanos::from_secs(20), asked: None };
+        let by = Calibrating { trials, given: planned.costs, cpu_given: false, interval: (1.0, 1.0) };
+        calibrate(&[self.point(&self.rows[row])], &by).expect("one row has all")
     }
 
     /// An hour from a cold pool, as the published runs; with tps of the time after `settle`.

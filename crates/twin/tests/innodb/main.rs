@@ -3,8 +3,10 @@
 mod background;
 mod calibration;
 mod flushing;
+mod generated;
 mod mva;
 mod page_cache;
+mod points;
 mod properties;
 mod scans;
 mod statements;
