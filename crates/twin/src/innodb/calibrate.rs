@@ -89,6 +89,8 @@ const MOST_APART: f64 = 2.5;
 const FEW_PAGES: f64 = 0.05;
 /// A throughput this close needs no search.
 const CLOSE: f64 = 0.01;
+/// A throughput that is farther off than this in a longer run is so for a reason that no factor has.
+const FAR: f64 = 0.1;
 /// Costs that change by less than this share from one run to the next are found.
 const FOUND: f64 = 0.005;
 /// Runs in which processor time and pages written are found, and searches with it, at most.
@@ -116,7 +118,7 @@ pub struct Calibrating {
 /// See [`CalibrateError`].
 pub fn calibrate(points: &[MeasuredPoint], by: &Calibrating) -> Result<Calibration, CalibrateError> {
     throughputs(points)?;
-    let mut fit = Fit { points, by, costs: by.given, notes: Vec::new() };
+    let mut fit = Fit { points, by, costs: by.given, notes: Vec::new(), searched: None };
     let figures = fit.first_costs()?;
     if !by.cpu_given && !points.iter().any(|point| point.cpu_pct.is_some()) {
         return Err(CalibrateError::NoProcessorTime);
@@ -125,6 +127,7 @@ pub fn calibrate(points: &[MeasuredPoint], by: &Calibrating) -> Result<Calibrati
     let counted = points.iter().any(|point| point.reads.is_some() || point.writes.is_some());
     if !counted && !points.is_empty() {
         fit.search(&figures)?;
+        fit.correct();
     }
     fit.say(&figures);
     let Fit { costs, notes, .. } = fit;
@@ -147,6 +150,8 @@ struct Fit<'a> {
     by: &'a Calibrating,
     costs: Costs,
     notes: Vec<String>,
+    /// What was searched, with the factor that was found.
+    searched: Option<(Searched, f64)>,
 }
 
 /// A figure of the points, with the number of each that has it.
@@ -202,12 +207,27 @@ impl Fit<'_> {
         shares_cores || (point.writes.is_some() && !is_observed(point))
     }
 
+    /// Corrects a factor that was searched in short runs by one run that is as long as predictions are: a short one has chance in
+    /// its figures. Throughput falls no faster than the factor rises, so that the correction does not swing.
+    fn correct(&mut self) {
+        let Some((what, factor)) = self.searched else { return };
+        let (off, _) = residual(&self.points[0], &self.by.trials, self.costs);
+        if off.ln().abs() > CLOSE && off.ln().abs() < FAR {
+            self.costs = what.with(self.costs, off);
+            self.searched = Some((what, factor * off));
+        }
+    }
+
     /// What the costs were found from.
     fn say(&mut self, figures: &[Found]) {
         let said = figures
             .iter()
             .map(|(figure, numbers)| figure.note(figure.cost(&self.costs), &points_of(numbers)));
         self.notes.splice(0..0, said.collect::<Vec<_>>());
+        if let Some((what, factor)) = self.searched {
+            let words = what.words();
+            self.notes.push(format!("{words}: {factor:.2} times, searched for the throughput of point 1"));
+        }
     }
 
     /// One factor on all pages, or the processor time, by the throughput of the first point, where that determines it.
@@ -230,8 +250,7 @@ impl Fit<'_> {
                 factor = self.searched(*what, base, factor)?.unwrap_or(factor);
                 self.costs = what.with(base, factor);
             }
-            let words = what.words();
-            self.notes.push(format!("{words}: {factor:.2} times, searched for the throughput of point 1"));
+            self.searched = Some((*what, factor));
             return Ok(());
         }
         Ok(())
@@ -291,11 +310,11 @@ impl Searched {
     /// That the cost stays as it is, and why.
     fn kept(self, times: f64, change: f64, off: f64) -> String {
         format!(
-            "{}: kept, since point 1 does not determine them: {times} times as much changes its throughput by {:+.0}%, less \
-             than the interval of a prediction; the model is {:+.0}% off",
+            "{}: 1.00 times, since point 1 does not determine more of it: {times} times as much changes its throughput by \
+             {:+.0}%, less than the interval of a prediction ({:+.1}% are missing)",
             self.words(),
             change * 100.0,
-            off * 100.0
+            -off * 100.0
         )
     }
 }

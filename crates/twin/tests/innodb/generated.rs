@@ -121,7 +121,7 @@ impl Generated {
     /// What a calibration finds of points.
     pub(crate) fn calibrated(&self, points: &[MeasuredPoint], asked: Option<Nanos>) -> Calibration {
         let trials = Trials { machine: self.planned.machine, seed: 1, settle: SETTLE, asked };
-        let by = Calibrating { trials, given: self.planned.costs, cpu_given: true, interval: (0.9, 1.11) };
+        let by = Calibrating { trials, given: self.planned.costs, cpu_given: true, interval: (0.72, 1.44) };
         calibrate(points, &by).unwrap_or_else(|error| panic!("{error}\n{}", self.text))
     }
 }
