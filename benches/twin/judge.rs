@@ -23,7 +23,7 @@ const SEED: u64 = 1;
 const SPAN: Nanos = Nanos::from_secs(420);
 const SETTLE: Nanos = Nanos::from_secs(240);
 /// What a run of the calibration leaves out, as `ebbtide predict` does.
-const TRIAL_SETTLE: Nanos = Nanos::from_secs(20);
+const TRIAL_SETTLE: Nanos = Nanos::from_secs(40);
 
 /// The share of the processors that server and load keep busy at least where these limit them, as for the lab. Below it, other programs
 /// had the rest, and nothing is known of what would have limited otherwise.

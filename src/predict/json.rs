@@ -166,7 +166,7 @@ struct PointFigures<'a> {
     page_cache_reads: f64,
     /// Each volume by what lies on it, that of the data first.
     volumes: Vec<RoleFigures>,
-    /// When burst credits ended for the first time, s since the start of the run, which is 20 s before the figures
+    /// When burst credits ended for the first time, s since the start of the run, which is 40 s before the figures
     /// begin; null where they lasted or the type has none.
     credits_end_s: Option<f64>,
     /// The least to expect of it, s.

@@ -15,8 +15,8 @@ use ebbtide_volume::{Instance, Nanos};
 use super::volumes::{parse, refuse_idle, resolved, usage};
 use crate::exit::Refusal;
 
-/// What is left out at the start of each run: the page cleaner's averages settle.
-pub(crate) const SETTLE: Nanos = Nanos::from_secs(20);
+/// What is left out at the start of each run: dirty pages are brought to their balance, every four seconds anew.
+pub(crate) const SETTLE: Nanos = Nanos::from_secs(40);
 
 /// A server as its profile has it.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 //!
 //! S9 is sysbench-tpcc on two gp2 volumes with five buffer pools, and with less data (benches/published/s9.toml). The
 //! model is calibrated on one row and predicts the others. With `--write` the tables go to docs/accuracy.md, and the
-//! comparisons to the file that the intervals of `ebbtide predict` come from. `--speed` only shows how fast the model is. A tiny run (`BENCH_TINY=1`, or under
+//! comparisons to the file that the intervals of `ebbtide predict` come from. `--speed` only shows how fast the model is, `--alone` only described workloads without a miss curve. A tiny run (`BENCH_TINY=1`, or under
 //! `cargo test`) does the hour of one row in two minutes, and judges nothing.
 
 #[path = "../../../benches/support/accuracy_plot.rs"]
@@ -180,7 +180,7 @@ impl Bench {
     fn calibrated_by(&self, points: &[MeasuredPoint]) -> Calibration {
         let planned = self.profile.plan(MachineFacts::default(), SEED).expect("a profile");
         let trials =
-            Trials { machine: planned.machine, seed: SEED, settle: Nanos::from_secs(20), asked: None };
+            Trials { machine: planned.machine, seed: SEED, settle: Nanos::from_secs(40), asked: None };
         let by = Calibrating { trials, given: planned.costs, cpu_given: false, interval: INTERVAL };
         calibrate(points, &by).expect("one row has all")
     }
@@ -262,8 +262,8 @@ impl Bench {
     /// Five minutes of a row in balance, with what the row `by` has calibrated.
     fn steady(&self, calibration: &Calibration, by: usize, (n, row): (usize, &Row)) -> Compared {
         let volume = self.volume(&row.volume, if row.burst { 1.0 } else { 0.0 });
-        let setup = self.setup(calibration, &row.pool, 1.0, volume, Nanos::from_secs(20));
-        let predicted = run(ModelSetup { duration: Nanos::from_secs(320), cold: false, ..setup }).tps();
+        let setup = self.setup(calibration, &row.pool, 1.0, volume, Nanos::from_secs(40));
+        let predicted = run(ModelSetup { duration: Nanos::from_secs(340), cold: false, ..setup }).tps();
         Compared {
             label: format!("gp2 {}, pool {}, by row {}", row.volume, row.pool, by + 1),
             measured: row.tps,
@@ -561,6 +561,10 @@ fn main() {
         println!("a tiny run: the hour is two minutes, and no figure means anything");
     }
     let observed = Bench::new(OBSERVED);
+    if std::env::args().any(|word| word == "--alone") {
+        println!("{}", by_throughput_alone(&Bench::new(DESCRIBED)).0);
+        return;
+    }
     if std::env::args().any(|word| word == "--speed") {
         speed(&observed, &observed.calibrated_on(CALIBRATED));
         return;

@@ -229,10 +229,18 @@ struct CleanerState {
     changed: (u64, Nanos),
     /// Rounds since the start of the run.
     rounds: u64,
-    /// When the dirty pages were balanced last, with the transactions and rounds up to then.
-    balanced: (Nanos, u64, u64),
-    /// The throughput that they were balanced for.
+    balanced: Balanced,
+    /// The throughput that dirty pages were balanced for.
     balanced_tps: Option<f64>,
+}
+
+/// When dirty pages were balanced last, with the transactions and the rounds up to then, and the begin of the last round.
+#[derive(Debug, Clone, Copy, Default)]
+struct Balanced {
+    at: Nanos,
+    finished: u64,
+    rounds: u64,
+    begun: Nanos,
 }
 
 impl Model {

@@ -12,7 +12,7 @@ use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// What a run leaves out at its start, as `ebbtide predict` does.
-pub(crate) const SETTLE: Nanos = Nanos::from_secs(20);
+pub(crate) const SETTLE: Nanos = Nanos::from_secs(40);
 
 /// A server with a load on a volume.
 pub(crate) struct Generated {

@@ -4,7 +4,7 @@ use ebbtide_volume::Nanos;
 
 use super::super::cleaner::{CleanerView, Recommendation, may_sleep, recommend, recommend_idle, whole};
 use super::super::equilibrium::{AtThroughput, DirtyClass, Equilibrium};
-use super::{Event, Model, ROUND, SHORT_PAUSE, redo_horizon};
+use super::{Balanced, Event, Model, ROUND, SHORT_PAUSE, redo_horizon};
 
 /// How often dirty pages are balanced before the measurement begins.
 const BALANCE_EVERY: Nanos = Nanos::from_secs(4);
@@ -153,13 +153,21 @@ impl Model {
     /// that begins elsewhere would write more or fewer pages for as long as a page stays in the pool, which may be hours.
     pub(super) fn rebalance(&mut self) {
         let redo_bytes = self.pool.shape().redo_bytes();
-        let (since, finished, rounds) = self.cleaner.balanced;
+        let Balanced { at: since, finished, rounds, begun } = self.cleaner.balanced;
         let passed = self.now.since(since);
-        let (all_finished, all_rounds) = (self.meter.all_finished(), self.cleaner.rounds);
+        let all_finished = self.meter.all_finished();
         if redo_bytes <= 0.0 || passed < BALANCE_EVERY || all_finished == finished {
             return;
         }
-        self.cleaner.balanced = (self.now, all_finished, all_rounds);
+        // From the begin of one round to that of another: whole seconds have too few of them.
+        let rounds_per_s = (self.cleaner.rounds - rounds) as f64
+            / self.cleaner.begun.since(begun).as_secs_f64().max(passed.as_secs_f64() / 2.0);
+        self.cleaner.balanced = Balanced {
+            at: self.now,
+            finished: all_finished,
+            rounds: self.cleaner.rounds,
+            begun: self.cleaner.begun,
+        };
         let measured = (all_finished - finished) as f64 / passed.as_secs_f64();
         // More page writes than in balance leave fewer transactions, which then ask for fewer page writes: half of the way each
         // time comes to rest, the whole way swings.
@@ -173,7 +181,7 @@ impl Model {
             pool: self.pool.pages(),
             tps,
             redo_bytes,
-            rounds_per_s: (all_rounds - rounds) as f64 / passed.as_secs_f64(),
+            rounds_per_s,
         };
         let Equilibrium { classes, pages_per_s } = balance.solve();
         let redo_per_s = tps * redo_bytes;
