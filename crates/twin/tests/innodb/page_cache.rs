@@ -90,7 +90,7 @@ fn data_that_fit_the_page_cache_are_written_and_not_read() {
         let written = |one: &ModelOutcome| each(one, one.file(FileKind::DataWrite).ios);
         let (now, before) = (written(&cached), written(&direct));
         // The page cleaner writes by the second: a faster run has fewer of its pages for each transaction, and no other is saved.
-        assert!(now > before * 0.85, "{of}: {now} pages written, and {before} without a page cache");
+        assert!(now > before * 0.8, "{of}: {now} pages written, and {before} without a page cache");
     }
 }
 
