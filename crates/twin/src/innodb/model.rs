@@ -9,7 +9,7 @@ use ebbtide_volume::{Array, Instance, Nanos};
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use self::cleaning::Waking;
+use self::cleaning::{Balanced, Waking};
 use super::buffer::{BufferPool, around, of_statements, unit};
 use super::cleaner::{FlushTargets, sleeps, whole};
 use super::commit::CommitPipeline;
@@ -232,15 +232,6 @@ struct CleanerState {
     balanced: Balanced,
     /// The throughput that dirty pages were balanced for.
     balanced_tps: Option<f64>,
-}
-
-/// When dirty pages were balanced last, with the transactions and the rounds up to then, and the begin of the last round.
-#[derive(Debug, Clone, Copy, Default)]
-struct Balanced {
-    at: Nanos,
-    finished: u64,
-    rounds: u64,
-    begun: Nanos,
 }
 
 impl Model {

@@ -4,7 +4,7 @@ use ebbtide_volume::Nanos;
 
 use super::super::cleaner::{CleanerView, Recommendation, may_sleep, recommend, recommend_idle, whole};
 use super::super::equilibrium::{AtThroughput, DirtyClass, Equilibrium};
-use super::{Balanced, Event, Model, ROUND, SHORT_PAUSE, redo_horizon};
+use super::{Event, Model, ROUND, SHORT_PAUSE, redo_horizon};
 
 /// How often dirty pages are balanced before the measurement begins.
 const BALANCE_EVERY: Nanos = Nanos::from_secs(4);
@@ -14,6 +14,15 @@ const GRAIN_S: f64 = 0.25;
 const MOST_COHORTS: f64 = 65_536.0;
 /// The same while the throughput is not known.
 const COHORTS: f64 = 512.0;
+
+/// When dirty pages were balanced last, with the transactions and the rounds up to then, and the begin of the last round.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Balanced {
+    at: Nanos,
+    finished: u64,
+    rounds: u64,
+    begun: Nanos,
+}
 
 /// Why a round of the page cleaner begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
