@@ -113,7 +113,7 @@ impl AtThroughput<'_> {
     /// The age that the page cleaner lets pages reach, in transactions.
     fn oldest(&self) -> f64 {
         // Older than this no page is: eviction has it, or the redo log ends.
-        let own = |flow: &DirtyFlow| DirtyClass::at(flow, f64::INFINITY.min(1e15)).age;
+        let own = |flow: &DirtyFlow| DirtyClass::at(flow, 1e15).age;
         let evicted = self.flows.iter().map(own).fold(0.0, f64::max);
         let most = evicted.min(self.limit() / self.redo_bytes.max(1e-9));
         let (mut low, mut high) = (0.0, most);
@@ -149,5 +149,54 @@ impl AtThroughput<'_> {
             pages_per_s = round.pages as f64 * self.rounds_per_s;
         }
         pages_per_s
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::flavour::Flavour;
+    use super::*;
+
+    const FLOWS: [DirtyFlow; 2] = [
+        // Evicted often, and hot pages that eviction never cleans.
+        DirtyFlow { changes: 1.0, fresh: 0.0, pages: Some(1e6), evicted: 1e-4 },
+        DirtyFlow { changes: 2.0, fresh: 0.0, pages: Some(20_000.0), evicted: 0.0 },
+    ];
+
+    #[test]
+    fn as_many_pages_turn_dirty_as_eviction_and_page_cleaner_clean() {
+        let settings = Settings::of(Flavour::MySql80, 1 << 32);
+        let limits = RedoLimits::of(&settings);
+        for tps in [20.0, 200.0, 2_000.0] {
+            let server = AtThroughput {
+                settings: &settings,
+                limits: &limits,
+                flows: &FLOWS,
+                pool: 200_000.0,
+                tps,
+                redo_bytes: 100.0,
+                rounds_per_s: 1.0,
+            };
+            let Equilibrium { classes, pages_per_s } = server.solve();
+            let dirtied: f64 = classes.iter().map(|class| class.dirtied).sum();
+            let evicted: f64 =
+                classes.iter().zip(&FLOWS).map(|(class, flow)| class.pages * flow.evicted).sum();
+            assert!(((dirtied - evicted) * tps / pages_per_s - 1.0).abs() < 1e-6, "{classes:?}");
+            let oldest = classes.iter().map(|class| class.age).fold(0.0, f64::max);
+            let written = server.written(&classes, oldest);
+            // Whole pages, and whole percents of io_capacity, are written: few at a low throughput.
+            assert!((written / pages_per_s - 1.0).abs() < 0.25, "{written}, not {pages_per_s}: {classes:?}");
+        }
+    }
+
+    #[test]
+    fn dirty_pages_of_a_class_are_as_old_as_they_are_many() {
+        for flow in FLOWS {
+            for oldest in [10.0, 1_000.0, 100_000.0] {
+                let class = DirtyClass::at(&flow, oldest);
+                assert!((class.age * class.dirtied - class.pages).abs() < 1e-6 * class.pages, "{class:?}");
+                assert!(class.age <= oldest && class.left >= 0.0, "{class:?}");
+            }
+        }
     }
 }

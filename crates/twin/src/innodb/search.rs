@@ -41,7 +41,7 @@ pub(crate) fn falling_root(
         let factor = (low.0.ln() + share * (high.0 / low.0).ln()).exp();
         let value = reached(factor);
         trials += 1;
-        if value.abs() < best.1.abs() {
+        if value.abs() <= best.1.abs() {
             best = (factor, value);
         }
         if value >= 0.0 {
