@@ -11,7 +11,7 @@ use ebbtide_lab::summary::{Bottleneck, Figures, summarize};
 use ebbtide_observe::Facts;
 use ebbtide_twin::accuracy::{Class, Comparison, Figure};
 use ebbtide_twin::innodb::{
-    Calibration, FileKind, Limiter, MeasuredPoint, ModelLoad, ModelOutcome, ModelSetup, calibrate, run,
+    Calibrating, Calibration, FileKind, Limiter, ModelLoad, ModelOutcome, ModelSetup, Trials, calibrate, run,
 };
 use ebbtide_twin::profile::{MachineFacts, Planned, Profile, ServerTable};
 use ebbtide_volume::{Array, Instance, Nanos};
@@ -22,6 +22,8 @@ const SEED: u64 = 1;
 /// Virtual time of a prediction, and what of it settles: a trial comes to its balance on volumes with multiplied limits.
 const SPAN: Nanos = Nanos::from_secs(420);
 const SETTLE: Nanos = Nanos::from_secs(240);
+/// What a run of the calibration leaves out, as `ebbtide predict` does.
+const TRIAL_SETTLE: Nanos = Nanos::from_secs(40);
 
 /// The share of the processors that server and load keep busy at least where these limit them, as for the lab. Below it, other programs
 /// had the rest, and nothing is known of what would have limited otherwise.
@@ -197,23 +199,12 @@ fn calibrated(base: &Profile, run: &LabRun, catalog: &Catalog) -> Result<Calibra
     let arm = &run.experiment.arms[0];
     let planned = base.plan(known(run), SEED).map_err(|error| error.to_string())?;
     let (volume, instance) = devices(arm, catalog)?;
-    let points: Vec<MeasuredPoint> = planned
-        .points
-        .iter()
-        .map(|point| MeasuredPoint {
-            settings: point.settings.clone(),
-            shape: point.shape.clone(),
-            volumes: volume.clone().into(),
-            instance: instance.clone(),
-            load: point.load,
-            tps: point.tps,
-            reads: point.reads,
-            writes: point.writes,
-            cpu_pct: point.cpu_pct,
-        })
-        .collect();
-    calibrate(&points, planned.machine, planned.costs, planned.cpu_given, SEED)
-        .map_err(|error| error.to_string())
+    let points: Vec<_> =
+        planned.points.iter().map(|point| point.measured(volume.clone().into(), instance.clone())).collect();
+    let trials = Trials { machine: planned.machine, seed: SEED, settle: TRIAL_SETTLE, asked: None };
+    // The arms that calibrate have their pages counted, so that nothing is searched for a throughput.
+    let by = Calibrating { trials, given: planned.costs, cpu_given: planned.cpu_given, interval: (1.0, 1.0) };
+    calibrate(&points, &by).map_err(|error| error.to_string())
 }
 
 /// The volume of the data and the instance, as the lab had them.

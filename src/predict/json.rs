@@ -47,8 +47,13 @@ struct ProfileFigures<'a> {
     reads_factor: f64,
     /// Pages written, times those of the workload.
     writes_factor: f64,
-    /// Of each measured point, the model's transactions a second divided by the measured ones.
+    /// Of each measured point, the model's transactions a second divided by the measured ones, in a run of `residual_times_s`.
     residuals: &'a [f64],
+    /// Virtual time of each of these runs, s: `duration_s`, but that of the measurement for a point that begins cold, and for one
+    /// whose burst credits would end.
+    residual_times_s: Vec<f64>,
+    /// What was found of the points, and what was not. For people; the wording may change.
+    notes: &'a [String],
     /// How the intervals of the first load came about, of several volumes the widest. For people; the wording may change.
     interval: String,
     /// The intervals of all figures, of the first load. Of several volumes the widest: that of logs on volumes of their own,
@@ -161,7 +166,7 @@ struct PointFigures<'a> {
     page_cache_reads: f64,
     /// Each volume by what lies on it, that of the data first.
     volumes: Vec<RoleFigures>,
-    /// When burst credits ended for the first time, s since the start of the run, which is 20 s before the figures
+    /// When burst credits ended for the first time, s since the start of the run, which is 40 s before the figures
     /// begin; null where they lasted or the type has none.
     credits_end_s: Option<f64>,
     /// The least to expect of it, s.
@@ -251,6 +256,8 @@ pub(super) fn prediction<'a>(plan: &'a Plan, predicted: &'a [PredictedVolume<'a>
             reads_factor: short(calibration.costs.reads),
             writes_factor: short(calibration.costs.writes),
             residuals: &calibration.residuals,
+            residual_times_s: calibration.spans.iter().map(|span| short(span.as_secs_f64())).collect(),
+            notes: &calibration.notes,
             interval: uncertainty.words(),
             intervals: intervals(&uncertainty),
             not_modelled: plan.not_modelled(),

@@ -10,7 +10,7 @@ use ebbtide_twin::profile::{Planned, Profile};
 use ebbtide_volume::{GIB, Nanos};
 
 use super::PredictArgs;
-use super::server::{ModelledServer, instance_of, move_to, read_profile};
+use super::server::{ModelledServer, Runs, instance_of, move_to, read_profile};
 use super::stored::Stored;
 use super::volumes::{parse, refuse_idle, resolved, text, usage};
 use crate::exit::Refusal;
@@ -57,14 +57,17 @@ pub(super) struct PlannedVolume {
 impl Plan {
     pub(super) fn read(args: &PredictArgs, catalog: &Catalog) -> anyhow::Result<Self> {
         let path = args.profile.clone().expect("clap asks for a profile where none is made");
-        let profile = read_profile(&path)?;
+        let profile = with_time(read_profile(&path)?, &args.set)?;
         let changed = changed(&profile, &args.set)?;
+        let runs = Runs { seed: args.seed, asked: Some(span(&args.span)?) };
         let instance = instance_of(&changed, args.instance.as_deref(), args.divided_by, catalog)?;
-        let ModelledServer { profile, planned: measured, calibration, known, .. } =
-            ModelledServer::of(profile, &path, catalog, instance.as_ref(), args.seed)?;
+        let ModelledServer { profile, planned: measured, mut calibration, known, .. } =
+            ModelledServer::of(profile, &path, catalog, instance.as_ref(), runs)?;
         let mut planned =
             changed.plan(known, args.seed).with_context(|| Refusal::usage("--set gives no profile"))?;
         planned.points = measured.points;
+        // What was found follows from the profile's own processor time: another one is as much more or less of it.
+        calibration.costs.cpu_us *= planned.costs.cpu_us / measured.costs.cpu_us;
         let divided_by = args.divided_by.or(changed.machine.divided_by).unwrap_or(1);
         if let Some(instance) = instance.as_ref().filter(|_| args.instance.is_some()) {
             let given = planned.machine;
@@ -112,6 +115,33 @@ impl Plan {
             self.volumes.iter().any(|volume| volume.resolved.data.spec.volume.kind.contains("hdd"));
         self.planned.not_modelled(rotating)
     }
+}
+
+/// The key of the processor time of a transaction.
+const PROCESSOR_TIME: &str = "workload.cpu_us";
+
+/// The profile with the processor time of `--set`, where it has none itself.
+///
+/// # Errors
+/// Where points have `cpu_pct`: the processor time follows from it, and another one would have no effect.
+fn with_time(mut profile: Profile, changes: &[(String, String)]) -> anyhow::Result<Profile> {
+    let times: Vec<_> = changes.iter().filter(|(key, _)| key == PROCESSOR_TIME).cloned().collect();
+    if times.is_empty() {
+        return Ok(profile);
+    }
+    if let Some(place) = profile.points.iter().position(|point| point.cpu_pct.is_some()) {
+        let message = format!(
+            "--set {PROCESSOR_TIME}: the processor time of a transaction follows from cpu_pct of the points (point {} has it)",
+            place + 1
+        );
+        return Err(Refusal::usage(message)
+            .hint("remove cpu_pct from the points of the profile's file")
+            .into());
+    }
+    if profile.workload.cpu_us.is_none() {
+        set(&mut profile, &times)?;
+    }
+    Ok(profile)
 }
 
 /// The profile that is predicted: with other values, and without points, which are of the profile as it is.

@@ -4,10 +4,10 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use ebbtide_catalog::{Catalog, InstanceType, Resolved};
-use ebbtide_twin::accuracy::{self, Basis, Uncertainty};
+use ebbtide_twin::accuracy::{self, Basis, Figure, Interval, Uncertainty};
 use ebbtide_twin::innodb::{
-    Calibration, Costs, Machine, MeasuredPoint, Memory, ModelLoad, ModelOutcome, ModelSetup, Volumes,
-    calibrate, run,
+    Calibrating, Calibration, Costs, Machine, MeasuredPoint, Memory, ModelLoad, ModelOutcome, ModelSetup,
+    Trials, Volumes, calibrate, run,
 };
 use ebbtide_twin::profile::{MachineFacts, Planned, Profile};
 use ebbtide_volume::{Instance, Nanos};
@@ -15,8 +15,8 @@ use ebbtide_volume::{Instance, Nanos};
 use super::volumes::{parse, refuse_idle, resolved, usage};
 use crate::exit::Refusal;
 
-/// What is left out at the start of each run: the page cleaner's averages settle.
-pub(crate) const SETTLE: Nanos = Nanos::from_secs(20);
+/// What is left out at the start of each run: dirty pages are brought to their balance, every four seconds anew.
+pub(crate) const SETTLE: Nanos = Nanos::from_secs(40);
 
 /// A server as its profile has it.
 #[derive(Debug)]
@@ -42,10 +42,10 @@ impl ModelledServer {
         other: Option<&InstanceType>,
         seed: u64,
     ) -> anyhow::Result<Self> {
-        Self::of(read_profile(path)?, path, catalog, other, seed)
+        Self::of(read_profile(path)?, path, catalog, other, Runs { seed, asked: None })
     }
 
-    /// Calibrates the model on the points of the profile that was read of `path`.
+    /// Calibrates the model on the points of the profile that was read of `path`, for runs as long as are asked for.
     ///
     /// # Errors
     /// As [`Self::read`].
@@ -54,7 +54,7 @@ impl ModelledServer {
         path: &Path,
         catalog: &Catalog,
         other: Option<&InstanceType>,
-        seed: u64,
+        runs: Runs,
     ) -> anyhow::Result<Self> {
         let instance = instance_of(&profile, None, None, catalog)?;
         let divided_by = profile.machine.divided_by.unwrap_or(1);
@@ -65,11 +65,10 @@ impl ModelledServer {
         let in_file = || {
             Refusal::usage(format!("{} is no profile", path.display())).hint("docs/profile.md has every key")
         };
-        let planned = profile.plan(known, seed).with_context(in_file)?;
+        let planned = profile.plan(known, runs.seed).with_context(in_file)?;
         let points =
             calibration_points(&profile, &planned, catalog, instance.as_ref()).with_context(in_file)?;
-        let calibration = calibrate(&points, planned.machine, planned.costs, planned.cpu_given, seed)
-            .with_context(in_file)?;
+        let calibration = calibrate(&points, &calibrating(&planned, runs)).with_context(in_file)?;
         Ok(Self { profile, planned, calibration, instance, known })
     }
 
@@ -82,6 +81,36 @@ impl ModelledServer {
     pub(crate) fn run(&self, setting: &Setting<'_>) -> ModelOutcome {
         modelled(&self.planned, &self.calibration, setting)
     }
+}
+
+/// The runs that a calibration is for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Runs {
+    pub(super) seed: u64,
+    /// Virtual time of the predictions; None where there are none.
+    pub(super) asked: Option<Nanos>,
+}
+
+/// What the points of a profile are calibrated by. A point determines the pages where a factor of 2 or 0.5 on them moves its
+/// throughput by more than the interval of a prediction at that point.
+pub(super) fn calibrating(planned: &Planned, runs: Runs) -> Calibrating {
+    let interval = planned.points.first().map(|point| {
+        let calibrated = Calibration { residuals: vec![1.0], ..Calibration::default() };
+        let Interval { low, high, .. } =
+            uncertainty(planned, &calibrated, point.load, !point.volume.contains("data=")).of(Figure::Tps);
+        (low, high)
+    });
+    Calibrating {
+        trials: trials(planned, runs),
+        given: planned.costs,
+        cpu_given: planned.cpu_given,
+        interval: interval.unwrap_or((1.0, 1.0)),
+    }
+}
+
+/// The runs of a calibration.
+pub(super) const fn trials(planned: &Planned, runs: Runs) -> Trials {
+    Trials { machine: planned.machine, seed: runs.seed, settle: SETTLE, asked: runs.asked }
 }
 
 /// What an instance type says of a machine. Processors are those of the whole type where the machine is a share of so many;
@@ -205,17 +234,8 @@ pub(super) fn calibration_points(
         let specs = parse(&point.volume)?;
         refuse_idle(&specs, &point.settings)?;
         let volumes = resolved(catalog, &specs, divided_by)?;
-        anyhow::Ok(MeasuredPoint {
-            settings: point.settings.clone(),
-            shape: point.shape.clone(),
-            volumes: volumes.map(|volume| volume.array(Nanos::ZERO)),
-            instance: instance.map(|instance| Instance::new(instance.limits)),
-            load: point.load,
-            tps: point.tps,
-            reads: point.reads,
-            writes: point.writes,
-            cpu_pct: point.cpu_pct,
-        })
+        let instance = instance.map(|instance| Instance::new(instance.limits));
+        anyhow::Ok(point.measured(volumes.map(|volume| volume.array(Nanos::ZERO)), instance))
     };
     planned.points.iter().map(measured).collect()
 }

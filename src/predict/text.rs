@@ -41,12 +41,13 @@ pub(super) fn heading(plan: &Plan) -> String {
     for note in &plan.calibration.notes {
         let _ = writeln!(text, "calibrated {note}");
     }
-    for (n, residual) in plan.calibration.residuals.iter().enumerate() {
+    for (n, (residual, span)) in plan.calibration.residuals.iter().zip(&plan.calibration.spans).enumerate() {
+        let off = (residual - 1.0) * 100.0;
+        let over = ebbtide_text::span(std::time::Duration::from_nanos(span.0));
         let _ = writeln!(
             text,
-            "point {}: the model gives {:+.1}% of the measured throughput",
-            n + 1,
-            (residual - 1.0) * 100.0
+            "point {}: the model gives {off:+.1}% of the measured throughput over {over}",
+            n + 1
         );
     }
     let first = points::interval(plan, plan.loads[0]);

@@ -382,7 +382,7 @@ fn point(run: &LabRun, base: &Usable<'_>, one: &Usable<'_>) -> PointTable {
             .buffer_pool_size
             .clone()
             .filter(|pool| Some(pool) != base.server.buffer_pool_size.as_ref()),
-        data_size: None,
+        ..PointTable::default()
     }
 }
 

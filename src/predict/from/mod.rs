@@ -18,7 +18,7 @@ use ebbtide_twin::profile::{Profile, WorkloadTable};
 use serde::Serialize;
 
 use super::plan::set;
-use super::server::{calibration_points, facts, instance_of};
+use super::server::{Runs, calibrating, calibration_points, facts, instance_of, trials};
 use super::{PredictArgs, ProfileArgs};
 use crate::answers;
 use crate::exit::{Exit, Refusal};
@@ -201,10 +201,11 @@ fn fit(draft: &mut Draft, catalog: &Catalog, seed: u64) -> anyhow::Result<Vec<St
         let known = instance.as_ref().map(|of| facts(of, profile.machine.divided_by.unwrap_or(1)));
         let planned = profile.plan(known.unwrap_or_default(), seed).with_context(useless)?;
         let points = calibration_points(profile, &planned, catalog, instance.as_ref())?;
-        let apart = contradicting(&points, planned.machine, planned.costs, seed);
+        let runs = Runs { seed, asked: None };
+        let apart = contradicting(&points, &trials(&planned, runs), planned.costs);
         let kept: Vec<_> = (0..points.len()).filter(|n| !apart.iter().any(|one| one.point == *n)).collect();
         let points: Vec<_> = kept.iter().map(|n| points[*n].clone()).collect();
-        match calibrate(&points, planned.machine, planned.costs, planned.cpu_given, seed) {
+        match calibrate(&points, &calibrating(&planned, runs)) {
             Ok(_) => {
                 let said = apart.iter().map(|one| {
                     format!(

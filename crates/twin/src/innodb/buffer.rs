@@ -4,8 +4,9 @@ use rand_core::Rng;
 
 use super::cleaner::whole;
 use super::dirty::FlushList;
+use super::equilibrium::{DirtyClass, DirtyFlow};
 use super::page_cache;
-use super::pages::{ClassState, PageKind, Pool, Residence, characteristic_time, residence};
+use super::pages::{ClassState, PageClass, PageKind, Pool, Residence, characteristic_time, residence};
 use super::shape::Shape;
 
 /// A number of references above which their outcomes are drawn together.
@@ -113,32 +114,34 @@ impl BufferPool {
         made
     }
 
-    /// Marks pages dirty as they are in the long run, with changes spread over the redo up to `lsn`.
-    pub(crate) fn age(&mut self, from: u64, lsn: u64) {
-        const STEPS: u64 = 64;
-        let transactions = (lsn - from) as f64 / self.shape.redo_bytes().max(1.0);
-        for class in 0..self.states.len() {
-            let dirty = self.states[class].dirty.min(self.dirty_by_redo(class, transactions));
-            let each = dirty.min(self.pool.pages) / STEPS as f64;
-            for step in 0..STEPS {
-                let at = from + (lsn - from) / STEPS * step;
-                let upto = |step: u64| whole(each * step as f64);
-                self.flush_list.add(class, at, upto(step + 1) - upto(step));
-            }
-        }
+    /// How pages of each class turn dirty, and leave dirty, where so many pages are read for each that the classes miss.
+    pub(crate) fn dirty_flows(&self, reads: f64) -> Vec<DirtyFlow> {
+        let classes = self.shape.classes.iter().zip(&self.states);
+        let flow = |(class, state): (&PageClass, &ClassState)| {
+            // Pages that are read beyond those that are missed need places too; each miss needs one.
+            let evicted = reads.max(1.0) * state.evicted * state.dirty_share / state.dirty.max(1.0);
+            let (changes, fresh, pages) = match class.kind {
+                PageKind::Reused { pages, .. } => (state.changes - state.merged, state.merged, Some(pages)),
+                PageKind::Once { .. } => (0.0, class.references * class.modified, None),
+                PageKind::Observed(_) => (0.0, state.dirtied, None),
+            };
+            DirtyFlow { changes, fresh, pages, evicted }
+        };
+        classes.map(flow).collect()
     }
 
-    /// Pages of a class that are dirty where each is written so many transactions after its first change: it is clean
-    /// until then, for the mean time between two changes. Where all data fit, nothing else cleans them.
-    fn dirty_by_redo(&self, class: usize, transactions: f64) -> f64 {
-        let of = &self.shape.classes[class];
-        match of.kind {
-            PageKind::Reused { pages, .. } => {
-                let changes = self.states[class].changes / pages.max(1.0) * transactions;
-                pages * changes / (1.0 + changes)
+    /// Replaces the dirty pages: each class has so many, evenly from its oldest age up to now, at a position of the redo log
+    /// that grows by so many bytes with each transaction. `grain` is the length of redo within which ages are not told apart.
+    pub(crate) fn set_dirty(&mut self, classes: &[DirtyClass], lsn: u64, redo_bytes: f64, grain: u64) {
+        self.flush_list = FlushList::new(classes.len(), grain);
+        for (class, dirty) in classes.iter().enumerate() {
+            let span = whole(dirty.age * redo_bytes).min(lsn);
+            let steps = span.div_ceil(grain).max(1);
+            let each = dirty.pages.min(self.pool.pages) / steps as f64;
+            let upto = |step: u64| whole(each * step as f64);
+            for step in 0..steps {
+                self.flush_list.add(class, lsn - span + step * grain, upto(step + 1) - upto(step));
             }
-            PageKind::Once { .. } => of.references * of.modified * transactions,
-            PageKind::Observed(_) => self.states[class].dirtied * transactions,
         }
     }
 
@@ -331,27 +334,6 @@ impl BufferPool {
         (state.dirty_share * self.flush_list.of(class) as f64 / usual).min(1.0)
     }
 
-    /// Pages that a transaction turns dirty, and dirty pages that leave for it, where the flush list has a share (0 to
-    /// 1) of the pages that it has in the long run without a page cleaner.
-    pub(crate) fn dirty_flow(&self, share: f64) -> (f64, f64) {
-        let classes = self.shape.classes.iter().zip(&self.states);
-        classes.fold((0.0, 0.0), |(dirtied, evicted), (class, state)| {
-            let more = match class.kind {
-                PageKind::Reused { pages, .. } => {
-                    state.changes * (1.0 - share * state.dirty / pages.max(1.0))
-                }
-                PageKind::Once { .. } => class.references * class.modified,
-                PageKind::Observed(_) => state.dirtied,
-            };
-            (dirtied + more, evicted + state.evicted * state.dirty_share * share)
-        })
-    }
-
-    /// Dirty pages in the long run without a page cleaner; none where nothing is evicted.
-    pub(crate) fn usual_dirty(&self) -> Option<f64> {
-        self.kept.map(|_| self.states.iter().map(|state| state.dirty).sum())
-    }
-
     pub(crate) const fn flush_list(&self) -> &FlushList {
         &self.flush_list
     }
@@ -473,7 +455,8 @@ mod tests {
         let pages = Pool::plain(13_000.0);
         let (reads, writes) = pages_per_transaction(&shape.classes, &pages);
         let mut pool = BufferPool::new(shape, pages, None, false, 1_000, 1 << 20);
-        pool.age(0, 1 << 30);
+        let balance: Vec<_> = pool.dirty_flows(1.0).iter().map(|flow| DirtyClass::at(flow, 1e6)).collect();
+        pool.set_dirty(&balance, 1 << 30, 10_000.0, 1 << 20);
         let (mut misses, mut dirty, mut lsn) = (0_u64, 0_u64, 1_u64 << 30);
         let mut classes = Vec::new();
         let transactions = 30_000_u32;

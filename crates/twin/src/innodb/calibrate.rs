@@ -3,47 +3,25 @@
 //! Each cost has one measured figure that it follows from. Where points lack those figures, one factor on all pages, or
 //! else the processor time, is searched until the model's throughput is the measured one.
 
-use ebbtide_volume::{Array, Instance, Nanos};
+use ebbtide_volume::{Array, Nanos};
 
-use super::cleaner::{sleeps, whole};
-use super::cpu::Machine;
-use super::flavour::Settings;
-use super::model::{Costs, ModelLoad, ModelSetup, run};
-use super::pages::{Pool, pages_per_transaction};
-use super::redo::RedoLimits;
-use super::shape::Shape;
-use super::volumes::{FileKind, Volumes};
-
-/// What was measured of the server at one load.
-#[derive(Debug, Clone)]
-pub struct MeasuredPoint {
-    /// The settings that it had.
-    pub settings: Settings,
-    /// Its workload: that of the profile, with the point's size of data.
-    pub shape: Shape,
-    /// The volumes.
-    pub volumes: Volumes<Array>,
-    /// The instance's limits.
-    pub instance: Option<Instance>,
-    /// The load.
-    pub load: ModelLoad,
-    /// Transactions a second.
-    pub tps: f64,
-    /// Pages read by a transaction.
-    pub reads: Option<f64>,
-    /// Pages written by a transaction, without doublewrite.
-    pub writes: Option<f64>,
-    /// Processors busy, percent of all.
-    pub cpu_pct: Option<f64>,
-}
+use super::meter::ModelOutcome;
+use super::model::Costs;
+use super::pages::{PageKind, Pool, pages_per_transaction};
+use super::search::falling_root;
+use super::trial::{MeasuredPoint, Trials};
+use super::volumes::FileKind;
 
 /// What a calibration found.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Calibration {
     /// The costs.
     pub costs: Costs,
-    /// Of each point, the model's transactions a second divided by the measured ones.
+    /// Of each point, the model's transactions a second divided by the measured ones, in a run as long as is asked for.
     pub residuals: Vec<f64>,
+    /// How long the run of each was, without what settles. A cold point, and one whose burst credits would end, has the time of
+    /// its measurement.
+    pub spans: Vec<Nanos>,
     /// What was searched or taken as given, for people.
     pub notes: Vec<String>,
 }
@@ -106,63 +84,239 @@ pub enum CalibrateError {
 const BOUNDS: std::ops::RangeInclusive<f64> = 0.2..=5.0;
 /// Points whose factors, or throughputs of the same server, volume and load, differ by more than this contradict each other.
 const MOST_APART: f64 = 2.5;
-/// Virtual time of a trial of the search, and what of it settles.
-const TRIAL: Nanos = Nanos::from_secs(40);
-const SETTLE: Nanos = Nanos::from_secs(10);
-/// The same where page cleaner and redo log must come to their balance.
-const LONG_TRIAL: Nanos = Nanos::from_secs(150);
-const LONG_SETTLE: Nanos = Nanos::from_secs(90);
-/// MariaDB writes pages in waves, as the redo log turns over: two of them are looked at, each of so many seconds at most.
-const LONGEST_WAVE_S: f64 = 300.0;
-/// Eviction explains what a run writes where the two differ by no more than this share.
-const EXPLAINED: f64 = 0.2;
-/// Trials of a search: each halves the logarithm of the range.
-const TRIALS: u32 = 9;
 /// From fewer measured pages of a transaction no factor follows: they cost nothing that matters, or the page cleaner had
 /// nothing to do yet.
 const FEW_PAGES: f64 = 0.05;
-/// Connections of a trial at the measured throughput.
-const OPEN_CLIENTS: u32 = 256;
 /// A throughput this close needs no search.
-const CLOSE: f64 = 0.03;
+const CLOSE: f64 = 0.01;
+/// A throughput that is farther off than this in a longer run is so for a reason that no factor has.
+const FAR: f64 = 0.1;
+/// Costs that change by less than this share from one run to the next are found.
+const FOUND: f64 = 0.005;
+/// Runs in which processor time and pages written are found, and searches with it, at most.
+const ROUNDS: u32 = 4;
+/// By how much a search doubles or halves a factor to see what follows.
+const TWICE: f64 = 2.0;
 
-/// Fits the costs to the points. `given` has what the profile states; `cpu_us` there is used where no point has it.
+/// What a calibration goes by, besides its points.
+#[derive(Debug, Clone, Copy)]
+pub struct Calibrating {
+    /// What its runs have alike.
+    pub trials: Trials,
+    /// What the profile states of the costs; its `cpu_us` is used where no point has `cpu_pct`.
+    pub given: Costs,
+    /// Whether the profile states `cpu_us`.
+    pub cpu_given: bool,
+    /// The interval of a predicted throughput, relative to it: a point whose throughput a factor of 2 or 0.5 on its pages moves
+    /// by less does not determine them.
+    pub interval: (f64, f64),
+}
+
+/// Fits the costs to the points.
 ///
 /// # Errors
 /// See [`CalibrateError`].
-pub fn calibrate(
-    points: &[MeasuredPoint],
-    machine: Machine,
-    given: Costs,
-    cpu_given: bool,
-    seed: u64,
-) -> Result<Calibration, CalibrateError> {
-    let mut costs = given;
-    let mut notes = Vec::new();
+pub fn calibrate(points: &[MeasuredPoint], by: &Calibrating) -> Result<Calibration, CalibrateError> {
     throughputs(points)?;
-    let counted = points.iter().any(|point| point.reads.is_some() || point.writes.is_some());
-    for figure in Figure::ALL {
-        let found = factors(points, |point| figure.of(point, machine, costs, seed));
-        contradiction(figure.words(), &found)?;
-        let Some(mean) = mean(&found) else { continue };
-        match figure {
-            Figure::Time => costs.cpu_us = mean,
-            _ if !BOUNDS.contains(&mean) => {
-                return Err(CalibrateError::OutOfBounds { what: figure.words(), factor: mean });
-            }
-            Figure::Reads => costs.reads = mean,
-            Figure::Writes => costs.writes = mean,
-        }
-        notes.push(figure.note(mean, &points_of(&found)));
-    }
-    if !cpu_given && !points.iter().any(|point| point.cpu_pct.is_some()) {
+    let mut fit = Fit { points, by, costs: by.given, notes: Vec::new(), searched: None };
+    let figures = fit.first_costs()?;
+    if !by.cpu_given && !points.iter().any(|point| point.cpu_pct.is_some()) {
         return Err(CalibrateError::NoProcessorTime);
     }
+    fit.refine(&figures)?;
+    let counted = points.iter().any(|point| point.reads.is_some() || point.writes.is_some());
     if !counted && !points.is_empty() {
-        search(points, machine, &mut costs, seed, &mut notes)?;
+        fit.search(&figures)?;
+        fit.correct();
     }
-    let residuals = points.iter().map(|point| trial(point, machine, costs, seed) / point.tps).collect();
-    Ok(Calibration { costs, residuals, notes })
+    fit.say(&figures);
+    let Fit { costs, notes, .. } = fit;
+    let (residuals, spans) = points.iter().map(|point| residual(point, &by.trials, costs)).unzip();
+    Ok(Calibration { costs, residuals, spans, notes })
+}
+
+/// The model's transactions a second at a point divided by the measured ones, and over which time. Where burst credits end in the
+/// time that is asked for, and do not in that of a trial, the point was measured while they lasted.
+fn residual(point: &MeasuredPoint, trials: &Trials, costs: Costs) -> (f64, Nanos) {
+    let asked = trials.asked(point, costs);
+    let ends = |outcome: &ModelOutcome| outcome.credits_end().is_some_and(|end| end > Nanos::SECOND);
+    let outcome = if ends(&asked) { trials.trial(point, costs) } else { asked };
+    (outcome.tps() / point.tps, outcome.measured)
+}
+
+/// A calibration under way.
+struct Fit<'a> {
+    points: &'a [MeasuredPoint],
+    by: &'a Calibrating,
+    costs: Costs,
+    notes: Vec<String>,
+    /// What was searched, with the factor that was found.
+    searched: Option<(Searched, f64)>,
+}
+
+/// A figure of the points, with the number of each that has it.
+type Found = (Figure, Vec<usize>);
+
+impl Fit<'_> {
+    /// The costs that single figures say; returns the figures, and the points that have them.
+    fn first_costs(&mut self) -> Result<Vec<Found>, CalibrateError> {
+        let mut figures = Vec::new();
+        for figure in Figure::ALL {
+            let found = factors(self.points, |point| figure.of(point, &self.by.trials, self.costs));
+            contradiction(figure.words(), &found)?;
+            let Some(mean) = mean(&found) else { continue };
+            figure.check(mean)?;
+            figure.set(&mut self.costs, mean);
+            figures.push((figure, found.into_iter().map(|(number, _)| number).collect()));
+        }
+        Ok(figures)
+    }
+
+    /// Brings processor time and pages written to where runs at the points report the measured ones: how threads of a core
+    /// slow each other down, and how many pages the page cleaner writes, follows from the run.
+    fn refine(&mut self, figures: &[Found]) -> Result<(), CalibrateError> {
+        for _ in 0..ROUNDS {
+            let mut most = 0.0_f64;
+            let outcomes: Vec<_> = self
+                .points
+                .iter()
+                .map(|point| self.is_refined(point).then(|| self.by.trials.trial(point, self.costs)))
+                .collect();
+            for (figure, numbers) in figures {
+                let of_point = |number: &usize| {
+                    let outcome = outcomes[number - 1].as_ref()?;
+                    Some((*number, figure.by_run(&self.points[number - 1], &self.by.trials, outcome)?))
+                };
+                let ratios: Vec<_> = numbers.iter().filter_map(of_point).collect();
+                let Some(ratio) = mean(&ratios) else { continue };
+                let cost = figure.cost(&self.costs) * ratio;
+                figure.check(cost)?;
+                figure.set(&mut self.costs, cost);
+                most = most.max(ratio.ln().abs());
+            }
+            if most < FOUND {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a run says more of a point than its figures do.
+    fn is_refined(&self, point: &MeasuredPoint) -> bool {
+        let shares_cores = self.by.trials.machine.threads_per_core > 1 && point.cpu_pct.is_some();
+        shares_cores || (point.writes.is_some() && !is_observed(point))
+    }
+
+    /// Corrects a factor that was searched in short runs by one run that is as long as predictions are: a short one has chance in
+    /// its figures. Throughput falls no faster than the factor rises, so that the correction does not swing.
+    fn correct(&mut self) {
+        let Some((what, factor)) = self.searched else { return };
+        let (off, _) = residual(&self.points[0], &self.by.trials, self.costs);
+        if off.ln().abs() > CLOSE && off.ln().abs() < FAR {
+            self.costs = what.with(self.costs, off);
+            self.searched = Some((what, factor * off));
+        }
+    }
+
+    /// What the costs were found from.
+    fn say(&mut self, figures: &[Found]) {
+        let said = figures
+            .iter()
+            .map(|(figure, numbers)| figure.note(figure.cost(&self.costs), &points_of(numbers)));
+        self.notes.splice(0..0, said.collect::<Vec<_>>());
+        if let Some((what, factor)) = self.searched {
+            let words = what.words();
+            self.notes.push(format!("{words}: {factor:.2} times, searched for the throughput of point 1"));
+        }
+    }
+
+    /// One factor on all pages, or the processor time, by the throughput of the first point, where that determines it.
+    fn search(&mut self, figures: &[Found]) -> Result<(), CalibrateError> {
+        let timed = figures.iter().any(|(figure, _)| *figure == Figure::Time);
+        let searched: &[Searched] =
+            if timed { &[Searched::Pages] } else { &[Searched::Pages, Searched::Time] };
+        let before = self.costs;
+        for what in searched {
+            let Some(mut factor) = self.searched(*what, before, 1.0)? else { continue };
+            self.costs = what.with(before, factor);
+            // Other pages leave processors more or less busy, and those decide how long processor time takes.
+            for _ in 1..ROUNDS {
+                let cpu_us = self.costs.cpu_us;
+                self.refine(figures)?;
+                if (self.costs.cpu_us / cpu_us).ln().abs() < FOUND {
+                    break;
+                }
+                let base = what.with(self.costs, 1.0 / factor);
+                factor = self.searched(*what, base, factor)?.unwrap_or(factor);
+                self.costs = what.with(base, factor);
+            }
+            self.searched = Some((*what, factor));
+            return Ok(());
+        }
+        Ok(())
+    }
+
+    /// The factor at which the first point has its throughput, begun at one; None where one is close enough, or where the
+    /// throughput does not determine it.
+    fn searched(&mut self, what: Searched, base: Costs, begin: f64) -> Result<Option<f64>, CalibrateError> {
+        let point = &self.points[0];
+        let reached = |factor: f64| {
+            (self.by.trials.trial(point, what.with(base, factor)).tps() / point.tps).max(1e-9).ln()
+        };
+        let now = reached(begin);
+        if now.abs() < CLOSE {
+            return Ok((begin != 1.0).then_some(begin));
+        }
+        // More work of a transaction means fewer of them.
+        let (low, high) = self.by.interval;
+        let other = if now > 0.0 { begin * TWICE } else { begin / TWICE };
+        let moved = reached(other);
+        let least = if now > 0.0 { -low.ln() } else { high.ln() };
+        if (moved - now).abs() <= least {
+            self.notes.push(what.kept(other / begin, (moved - now).exp_m1(), now.exp_m1()));
+            return Ok(None);
+        }
+        let (from, to) = (BOUNDS.start() * 1.0, BOUNDS.end() * 1.0);
+        let (factor, value) = falling_root(from, to, &[(begin, now), (other, moved)], reached);
+        if value.exp_m1().abs() > 0.25 {
+            return Err(CalibrateError::OutOfBounds { what: what.words(), factor });
+        }
+        Ok(Some(factor))
+    }
+}
+
+/// A cost that is searched for a throughput.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Searched {
+    Pages,
+    Time,
+}
+
+impl Searched {
+    const fn words(self) -> &'static str {
+        match self {
+            Self::Pages => "pages read and written",
+            Self::Time => "processor time",
+        }
+    }
+
+    fn with(self, costs: Costs, factor: f64) -> Costs {
+        match self {
+            Self::Pages => Costs { reads: costs.reads * factor, writes: costs.writes * factor, ..costs },
+            Self::Time => Costs { cpu_us: costs.cpu_us * factor, ..costs },
+        }
+    }
+
+    /// That the cost stays as it is, and why.
+    fn kept(self, times: f64, change: f64, off: f64) -> String {
+        format!(
+            "{}: 1.00 times, since point 1 does not determine more of it: {times} times as much changes its throughput by \
+             {:+.0}%, less than the interval of a prediction ({:+.1}% are missing)",
+            self.words(),
+            change * 100.0,
+            -off * 100.0
+        )
+    }
 }
 
 /// A figure of a point that a cost follows from, in the order in which costs are found: later ones need the earlier.
@@ -193,41 +347,73 @@ impl Figure {
 
     /// What a point says of the cost: the processor time of a transaction, us; or the measured pages divided by the
     /// model's. None where the point lacks the figure, and where there are too few pages to say anything.
-    fn of(self, point: &MeasuredPoint, machine: Machine, costs: Costs, seed: u64) -> Option<f64> {
-        let factor = |measured: f64, model: f64| (measured >= FEW_PAGES).then(|| measured / model.max(1e-3));
+    fn of(self, point: &MeasuredPoint, trials: &Trials, costs: Costs) -> Option<f64> {
         match self {
-            Self::Time => cpu_us(point, machine),
+            Self::Time => cpu_us(point, trials),
             Self::Reads => factor(point.reads?, evicting(point).0),
-            Self::Writes => factor(point.writes?, written(point, machine, costs, seed)),
+            Self::Writes if is_observed(point) => factor(point.writes?, evicting(point).1),
+            Self::Writes => {
+                let measured = point.writes.filter(|pages| *pages >= FEW_PAGES)?;
+                factor(measured, written(&trials.at_rate(point, Costs { writes: 1.0, ..costs })))
+            }
         }
     }
+
+    /// The measured figure divided by that of a run at the point. None for figures that no run is needed for.
+    fn by_run(self, point: &MeasuredPoint, trials: &Trials, outcome: &ModelOutcome) -> Option<f64> {
+        match self {
+            Self::Time if trials.machine.threads_per_core > 1 => {
+                let busy = outcome.processors_busy / outcome.tps().max(1e-9);
+                Some(point.cpu_pct? / 100.0 / point.tps / busy.max(1e-12))
+            }
+            Self::Writes if !is_observed(point) => factor(point.writes?, written(outcome)),
+            _ => None,
+        }
+    }
+
+    fn cost(self, costs: &Costs) -> f64 {
+        match self {
+            Self::Time => costs.cpu_us,
+            Self::Reads => costs.reads,
+            Self::Writes => costs.writes,
+        }
+    }
+
+    const fn set(self, costs: &mut Costs, cost: f64) {
+        match self {
+            Self::Time => costs.cpu_us = cost,
+            Self::Reads => costs.reads = cost,
+            Self::Writes => costs.writes = cost,
+        }
+    }
+
+    fn check(self, cost: f64) -> Result<(), CalibrateError> {
+        if self == Self::Time || BOUNDS.contains(&cost) {
+            return Ok(());
+        }
+        Err(CalibrateError::OutOfBounds { what: self.words(), factor: cost })
+    }
+}
+
+/// Measured pages divided by the model's.
+fn factor(measured: f64, model: f64) -> Option<f64> {
+    (measured >= FEW_PAGES).then(|| measured / model.max(1e-3))
+}
+
+/// Whether the pages of its transactions were observed: then as many are written as were.
+fn is_observed(point: &MeasuredPoint) -> bool {
+    point.shape.classes.iter().any(|class| matches!(class.kind, PageKind::Observed(_)))
+}
+
+/// Pages that a transaction of a run writes. Redo log, dirty share and page cleaner decide with the pool, so that a run counts them.
+fn written(outcome: &ModelOutcome) -> f64 {
+    outcome.file(FileKind::DataWrite).ios as f64 / (outcome.transactions as f64).max(1.0)
 }
 
 /// Pages that a transaction reads, and writes where pages are written when they are evicted.
 fn evicting(point: &MeasuredPoint) -> (f64, f64) {
     let classes = &point.shape.classes;
     pages_per_transaction(classes, &Pool::of(&point.settings, classes))
-}
-
-/// Pages that a transaction writes in the model, at the throughput that was measured. Redo log, dirty share and page
-/// cleaner decide with the pool, so that a run counts them. Where eviction alone explains that count, its figure is
-/// taken, which has no noise.
-fn written(point: &MeasuredPoint, machine: Machine, costs: Costs, seed: u64) -> f64 {
-    let rate = point.load.rate.unwrap_or(point.tps);
-    let load = ModelLoad { clients: point.load.clients.max(OPEN_CLIENTS), rate: Some(rate) };
-    let costs = Costs { writes: 1.0, ..costs };
-    let redo_per_s = rate * point.shape.redo_bytes();
-    let wave = RedoLimits::of(&point.settings).asynchronous / redo_per_s.max(1.0);
-    let waves = if sleeps(&point.settings) { 2.0 * wave.min(LONGEST_WAVE_S) } else { 0.0 };
-    let outcome = run(ModelSetup {
-        load,
-        duration: (LONG_SETTLE + Nanos(whole(waves * 1e9))).max(LONG_TRIAL),
-        settle: LONG_SETTLE,
-        ..setup(point, machine, costs, seed)
-    });
-    let counted = outcome.file(FileKind::DataWrite).ios as f64 / (outcome.transactions as f64).max(1.0);
-    let (_, evicted) = evicting(point);
-    if (counted - evicted).abs() <= EXPLAINED * evicted { evicted } else { counted }
 }
 
 /// A point that is far from the others.
@@ -243,15 +429,10 @@ pub struct Contradicting {
 
 /// The points that must go for the others to agree, the farthest first. Of two that disagree the second goes.
 #[must_use]
-pub fn contradicting(
-    points: &[MeasuredPoint],
-    machine: Machine,
-    given: Costs,
-    seed: u64,
-) -> Vec<Contradicting> {
+pub fn contradicting(points: &[MeasuredPoint], trials: &Trials, given: Costs) -> Vec<Contradicting> {
     let mut gone = unlike_their_equals(points);
     for what in Figure::ALL {
-        let found = factors(points, |point| what.of(point, machine, given, seed));
+        let found = factors(points, |point| what.of(point, trials, given));
         let kept = |gone: &[Contradicting]| -> Vec<(usize, f64)> {
             let is_gone = |place: usize| gone.iter().any(|one| one.point == place);
             found.iter().map(|(n, factor)| (n - 1, *factor)).filter(|(n, _)| !is_gone(*n)).collect()
@@ -326,8 +507,8 @@ fn factors(points: &[MeasuredPoint], of: impl Fn(&MeasuredPoint) -> Option<f64>)
 }
 
 /// How many points, for people.
-fn points_of(factors: &[(usize, f64)]) -> String {
-    if factors.len() == 1 { format!("point {}", factors[0].0) } else { format!("{} points", factors.len()) }
+fn points_of(numbers: &[usize]) -> String {
+    if numbers.len() == 1 { format!("point {}", numbers[0]) } else { format!("{} points", numbers.len()) }
 }
 
 fn mean(factors: &[(usize, f64)]) -> Option<f64> {
@@ -346,66 +527,9 @@ fn contradiction(what: &'static str, factors: &[(usize, f64)]) -> Result<(), Cal
     }
 }
 
-/// The processor time of a transaction on a core of its own, from the share of the processors that was busy.
-fn cpu_us(point: &MeasuredPoint, machine: Machine) -> Option<f64> {
-    let busy = point.cpu_pct? / 100.0 * f64::from(machine.vcpus);
-    Some(busy / point.tps / machine.slowdown(busy) * 1e6)
-}
-
-/// One factor on all pages, or the processor time, by the throughput of the first point.
-fn search(
-    points: &[MeasuredPoint],
-    machine: Machine,
-    costs: &mut Costs,
-    seed: u64,
-    notes: &mut Vec<String>,
-) -> Result<(), CalibrateError> {
-    let point = &points[0];
-    let with_pages = |factor: f64| Costs { reads: factor, writes: factor, ..*costs };
-    let with_time = |factor: f64| Costs { cpu_us: costs.cpu_us * factor, ..*costs };
-    let reached = |costs: Costs| trial(point, machine, costs, seed) / point.tps;
-    if (reached(*costs) - 1.0).abs() < CLOSE {
-        return Ok(());
-    }
-    let moves = |with: &dyn Fn(f64) -> Costs| reached(with(0.5)) / reached(with(2.0)) > 1.2;
-    let (what, with): (_, &dyn Fn(f64) -> Costs) = if moves(&with_pages) {
-        ("pages read and written", &with_pages)
-    } else {
-        ("processor time", &with_time)
-    };
-    let (mut low, mut high) = (*BOUNDS.start(), *BOUNDS.end());
-    for _ in 0..TRIALS {
-        let middle = (low * high).sqrt();
-        // More work of a transaction means fewer of them.
-        if reached(with(middle)) > 1.0 { low = middle } else { high = middle }
-    }
-    let factor = (low * high).sqrt();
-    let found = with(factor);
-    if (reached(found) - 1.0).abs() > 0.25 {
-        return Err(CalibrateError::OutOfBounds { what, factor });
-    }
-    notes.push(format!("{what}: {factor:.2} times, searched for the throughput of point 1"));
-    *costs = found;
-    Ok(())
-}
-
-/// The model's transactions a second at a point.
-fn trial(point: &MeasuredPoint, machine: Machine, costs: Costs, seed: u64) -> f64 {
-    run(setup(point, machine, costs, seed)).tps()
-}
-
-fn setup(point: &MeasuredPoint, machine: Machine, costs: Costs, seed: u64) -> ModelSetup {
-    ModelSetup {
-        settings: point.settings.clone(),
-        shape: point.shape.clone(),
-        machine,
-        costs,
-        load: point.load,
-        volumes: point.volumes.clone(),
-        instance: point.instance.clone(),
-        seed,
-        duration: TRIAL,
-        settle: SETTLE,
-        cold: false,
-    }
+/// The processor time of a transaction on a core of its own, from the share of the processors that was busy: a first estimate, where
+/// threads share cores, since their number varies.
+fn cpu_us(point: &MeasuredPoint, trials: &Trials) -> Option<f64> {
+    let busy = point.cpu_pct? / 100.0 * f64::from(trials.machine.vcpus);
+    Some(busy / point.tps / trials.machine.slowdown(busy) * 1e6)
 }

@@ -15,6 +15,7 @@ mod commit;
 mod cpu;
 mod dirty;
 mod disk;
+mod equilibrium;
 mod flavour;
 mod memory;
 mod meter;
@@ -23,13 +24,15 @@ mod page_cache;
 mod pages;
 mod purge;
 mod redo;
+mod search;
 mod shape;
+mod trial;
 mod volumes;
 mod writer;
 
 pub(crate) use cleaner::whole;
 
-pub use calibrate::{CalibrateError, Calibration, Contradicting, MeasuredPoint, calibrate, contradicting};
+pub use calibrate::{CalibrateError, Calibrating, Calibration, Contradicting, calibrate, contradicting};
 pub use cleaner::{
     CleanerView, Recommendation, percent_for_age, percent_for_dirty, recommend, recommend_idle,
 };
@@ -44,4 +47,5 @@ pub use pages::{
 };
 pub use redo::{LEAST_REDO_BYTES, RedoLimits};
 pub use shape::{Shape, Touch, TransactionType};
+pub use trial::{MeasuredPoint, Trials};
 pub use volumes::{BinlogVolume, FileKind, VolumeRole, Volumes};

@@ -9,6 +9,7 @@ use ebbtide_volume::{Array, Instance, Nanos};
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+use self::cleaning::{Balanced, Waking};
 use super::buffer::{BufferPool, around, of_statements, unit};
 use super::cleaner::{FlushTargets, sleeps, whole};
 use super::commit::CommitPipeline;
@@ -140,9 +141,6 @@ const PURGE_ROUND: Nanos = Nanos::from_ms(100);
 /// The shortest pause between two rounds of it.
 const SHORT_PAUSE: Nanos = Nanos::from_ms(10);
 
-/// When a run that begins with a full pool corrects its dirty pages.
-const BALANCED_AT: [Nanos; 2] = [Nanos::from_secs(4), Nanos::from_secs(8)];
-
 /// Bytes of redo that the oldest dirty page is behind, in the long run: what is written while a page stays in the
 /// pool, or half of what the redo log allows. All of it on a MariaDB that evicts nothing and whose page cleaner sleeps until
 /// then.
@@ -220,6 +218,8 @@ struct CleanerState {
     asleep: bool,
     urgent: bool,
     last: Nanos,
+    /// When its last round began that was planned, and on MariaDB that of any.
+    begun: Nanos,
     pages_per_s: f64,
     redo_per_s: f64,
     list_pages: u64,
@@ -227,6 +227,11 @@ struct CleanerState {
     targets: FlushTargets,
     /// The last change that it has seen, and when.
     changed: (u64, Nanos),
+    /// Rounds since the start of the run.
+    rounds: u64,
+    balanced: Balanced,
+    /// The throughput that dirty pages were balanced for.
+    balanced_tps: Option<f64>,
 }
 
 impl Model {
@@ -295,9 +300,7 @@ impl Model {
 
     fn begin(&mut self) {
         if !self.pool.is_filling() {
-            let horizon = redo_horizon(self.pool.shape(), &self.settings, &self.limits);
-            let from = self.lsn - whole(horizon).min(self.lsn);
-            self.pool.age(from, self.lsn);
+            self.begin_balanced();
         }
         self.checkpoint = self.writer.checkpoint(&self.pool, self.lsn);
         self.events.push(Nanos::SECOND, Event::Second);
@@ -331,7 +334,10 @@ impl Model {
             Event::Binlog => self.binlog_done(),
             Event::Batch(slot) => self.batch_event(slot),
             // A round that began sooner has taken the place of the planned one.
-            Event::Clean if self.cleaner.next == Some(self.now) => self.clean(),
+            Event::Clean if self.cleaner.next == Some(self.now) => {
+                let is_due = self.now.since(self.cleaner.begun) >= ROUND;
+                self.clean(if is_due { Waking::Planned } else { Waking::Woken });
+            }
             Event::Clean => {}
             Event::Purge => self.purge(),
             Event::Purged => self.purged(),
@@ -597,8 +603,8 @@ impl Model {
             // It does not sleep while somebody waits for a page.
             let is_urgent = self.cleaner.urgent || self.cleaner.targets.is_urgent();
             let at_once = is_urgent || !self.pageless.is_empty();
-            let round = if at_once { SHORT_PAUSE } else { ROUND };
-            let next = self.cleaner.last + round;
+            // A round that began between two seconds does not put off that of the next second.
+            let next = if at_once { self.cleaner.last + SHORT_PAUSE } else { self.cleaner.begun + ROUND };
             self.schedule_cleaner(next.since(self.now));
         }
     }
@@ -659,8 +665,8 @@ impl Model {
         if self.pool.is_filling() {
             self.pool.refresh();
         }
-        if self.warm && BALANCED_AT.contains(&self.now) && self.now < self.settle {
-            self.balance(self.meter.all_finished() as f64 / self.now.as_secs_f64());
+        if self.warm && self.now < self.settle {
+            self.rebalance();
         }
         let view = self.view();
         self.meter.second(self.now, &mut self.disk, &view);

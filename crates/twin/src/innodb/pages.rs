@@ -172,6 +172,8 @@ pub(crate) struct ClassState {
     /// Of changes, those that the change buffer keeps where the page is missing, and of these, the reads of merges.
     pub(crate) buffered: f64,
     pub(crate) merges: f64,
+    /// Of `changes`, those of merges: their pages were missing, so that none is dirty already.
+    pub(crate) merged: f64,
     /// The same of a revisit.
     pub(crate) revisit_miss: f64,
     /// Pages that are evicted, each transaction: those that it brings in, in the long run.
@@ -261,6 +263,7 @@ impl PageClass {
             changes,
             buffered,
             merges,
+            merged: self.references * self.modified * miss * merges,
             revisit_miss,
             evicted: all,
             dirty_share: if all > 0.0 { dirty_share * evicted / all } else { 0.0 },

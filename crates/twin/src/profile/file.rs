@@ -237,6 +237,17 @@ pub struct TypeTable {
     pub size: f64,
 }
 
+/// How a server was when a measurement began.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PointState {
+    /// After a long time under the same load: the buffer pool is full, and as many pages turn dirty as are written.
+    #[default]
+    Balanced,
+    /// With an empty buffer pool.
+    Cold,
+}
+
 /// What was measured at one load.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -257,6 +268,10 @@ pub struct PointTable {
     pub writes: Option<f64>,
     /// Processors busy, percent of all.
     pub cpu_pct: Option<f64>,
+    /// How the server was when the measurement began: `balanced` or `cold`; `balanced` where nothing is said.
+    pub state: Option<PointState>,
+    /// How long was measured, such as `30m`.
+    pub time: Option<String>,
     /// The buffer pool, where it differs from the server's.
     pub buffer_pool_size: Option<String>,
     /// The data, where their size differs from the workload's.

@@ -9,8 +9,8 @@ mod workload;
 mod write;
 
 pub use file::{
-    DoublewriteMode, DoublewriteTable, MachineTable, PagesTable, PointTable, Profile, ServerTable, TypeTable,
-    WorkloadTable,
+    DoublewriteMode, DoublewriteTable, MachineTable, PagesTable, PointState, PointTable, Profile,
+    ServerTable, TypeTable, WorkloadTable,
 };
 pub use machine::MachineFacts;
 pub use plan::{Planned, PlannedPoint};

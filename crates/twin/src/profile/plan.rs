@@ -1,11 +1,14 @@
 //! From the keys of a profile to what the model takes, refusing what is missing or cannot be.
 
-use ebbtide_volume::{MIB, parse_size};
+use ebbtide_volume::{Array, Instance, MIB, Nanos, parse_size};
 
 use super::ProfileError;
-use super::file::{DoublewriteMode, DoublewriteTable, PointTable, Profile, ServerTable};
+use super::file::{DoublewriteMode, DoublewriteTable, PointState, PointTable, Profile, ServerTable};
 use super::machine::MachineFacts;
-use crate::innodb::{Costs, Flavour, LEAST_REDO_BYTES, Machine, ModelLoad, PageKind, Settings, Shape};
+use crate::fio;
+use crate::innodb::{
+    Costs, Flavour, LEAST_REDO_BYTES, Machine, MeasuredPoint, ModelLoad, PageKind, Settings, Shape, Volumes,
+};
 
 /// What a profile says, checked.
 #[derive(Debug, Clone)]
@@ -52,8 +55,35 @@ pub struct PlannedPoint {
     pub writes: Option<f64>,
     /// Processors busy, percent.
     pub cpu_pct: Option<f64>,
+    /// Whether the buffer pool was empty at the start; else all was in balance.
+    pub cold: bool,
+    /// How long was measured; None where the profile does not say.
+    pub time: Option<Nanos>,
 }
 
+impl PlannedPoint {
+    /// The point as it was measured on these volumes.
+    #[must_use]
+    pub fn measured(&self, volumes: Volumes<Array>, instance: Option<Instance>) -> MeasuredPoint {
+        MeasuredPoint {
+            settings: self.settings.clone(),
+            shape: self.shape.clone(),
+            volumes,
+            instance,
+            load: self.load,
+            tps: self.tps,
+            reads: self.reads,
+            writes: self.writes,
+            cpu_pct: self.cpu_pct,
+            cold: self.cold,
+            time: self.time,
+        }
+    }
+}
+
+/// Time over which a point may be measured: the model runs for as long, several times.
+const SHORTEST_POINT: Nanos = Nanos::from_secs(10);
+const LONGEST_POINT: Nanos = Nanos::from_secs(86_400);
 /// Connections that the model takes.
 pub(super) const MOST_CLIENTS: u32 = 10_000;
 
@@ -161,6 +191,8 @@ impl Profile {
             reads: point.reads,
             writes: point.writes,
             cpu_pct: point.cpu_pct,
+            cold: point.state == Some(PointState::Cold),
+            time: point.time.as_deref().map(|text| measured_time(&of("time"), text)).transpose()?,
         })
     }
 }
@@ -407,6 +439,14 @@ impl ServerTable {
         }
         Ok(())
     }
+}
+
+/// How long a point was measured.
+fn measured_time(key: &str, text: &str) -> Result<Nanos, ProfileError> {
+    let allowed = "10s to 24h";
+    let wrong = || ProfileError::Range { key: key.into(), value: text.into(), allowed };
+    let time = fio::parse_time(key, text).map_err(|_| wrong())?;
+    if (SHORTEST_POINT..=LONGEST_POINT).contains(&time) { Ok(time) } else { Err(wrong()) }
 }
 
 pub(super) fn size(key: &str, text: &str) -> Result<u64, ProfileError> {

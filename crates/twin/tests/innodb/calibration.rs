@@ -1,8 +1,8 @@
 //! Calibration finds the costs that a server was made of, and refuses points that no costs explain.
 
 use ebbtide_twin::innodb::{
-    CalibrateError, Calibration, Costs, FileKind, Machine, MeasuredPoint, ModelLoad, ModelSetup, PageKind,
-    calibrate, contradicting, run,
+    CalibrateError, Calibrating, Calibration, Costs, FileKind, Machine, MeasuredPoint, ModelLoad, ModelSetup,
+    PageKind, Trials, calibrate, contradicting, run,
 };
 use ebbtide_volume::{Array, Nanos};
 
@@ -24,12 +24,17 @@ fn measured(costs: Costs, volume: Array, clients: u32) -> MeasuredPoint {
         reads: None,
         writes: None,
         cpu_pct: Some(outcome.processors_busy * 100.0),
+        cold: false,
+        time: None,
     }
 }
 
+const TRIALS: Trials = Trials { machine: MACHINE, seed: 1, settle: Nanos::from_secs(10), asked: None };
+
 fn found(points: &[MeasuredPoint]) -> Result<Calibration, CalibrateError> {
     println!("seed 1");
-    calibrate(points, MACHINE, Costs::default(), false, 1)
+    let by = Calibrating { trials: TRIALS, given: Costs::default(), cpu_given: false, interval: (0.9, 1.1) };
+    calibrate(points, &by)
 }
 
 fn slow() -> Array {
@@ -106,13 +111,13 @@ fn the_point_that_is_far_from_the_others_is_the_one_that_contradicts() {
     let point = measured(Costs { cpu_us: 500.0, ..Costs::default() }, slow(), 16);
     let with = |reads| MeasuredPoint { reads: Some(reads), cpu_pct: Some(5.0), ..point.clone() };
     let of = |points: &[MeasuredPoint]| {
-        let all = contradicting(points, MACHINE, Costs::default(), 1);
+        let all = contradicting(points, &TRIALS, Costs::default());
         all.iter().map(|one| (one.point, one.what)).collect::<Vec<_>>()
     };
     assert_eq!(of(&[with(4.0), with(4.4), with(5.0)]), []);
     assert_eq!(of(&[with(20.0), with(4.4), with(5.0)]), [(0, "pages read")]);
     assert_eq!(of(&[with(4.0), with(20.0)]), [(1, "pages read")], "the first is taken for right");
-    let times = contradicting(&[with(4.0), with(20.0)], MACHINE, Costs::default(), 1)[0].times;
+    let times = contradicting(&[with(4.0), with(20.0)], &TRIALS, Costs::default())[0].times;
     assert!((times - 5.0).abs() < 1e-9, "{times}");
 }
 
@@ -127,7 +132,7 @@ fn points_of_the_same_volume_and_load_with_other_throughputs_are_refused_and_nam
         assert!(error.contains(part), "no '{part}' in {error}");
     }
     let of = |points: &[MeasuredPoint]| {
-        let all = contradicting(points, MACHINE, Costs::default(), 1);
+        let all = contradicting(points, &TRIALS, Costs::default());
         all.into_iter()
             .filter(|one| one.what == "transactions a second")
             .map(|one| one.point)
@@ -138,7 +143,7 @@ fn points_of_the_same_volume_and_load_with_other_throughputs_are_refused_and_nam
     // Another volume, or another load, may have another throughput.
     let quick =
         MeasuredPoint { volumes: volume(Nanos::from_us(100), Some(20_000), None).into(), ..with(1_000.0) };
-    assert_eq!(of(&[with(100.0), quick]), []);
+    assert_eq!(of(&[with(100.0), quick]), [0_usize; 0]);
     let load = ModelLoad { clients: 64, rate: None };
-    assert_eq!(of(&[with(100.0), MeasuredPoint { load, ..with(1_000.0) }]), []);
+    assert_eq!(of(&[with(100.0), MeasuredPoint { load, ..with(1_000.0) }]), [0_usize; 0]);
 }

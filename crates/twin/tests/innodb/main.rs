@@ -3,8 +3,10 @@
 mod background;
 mod calibration;
 mod flushing;
+mod generated;
 mod mva;
 mod page_cache;
+mod points;
 mod properties;
 mod scans;
 mod statements;
@@ -190,9 +192,10 @@ fn mariadb_writes_one_doublewrite_batch_after_the_other() {
         // A batch of 128 pages is written to the doublewrite buffer, then to the data files.
         close(writing(flavour, latency, true), 128.0 / (2.0 * latency.as_secs_f64()), 0.1);
     }
-    // 120 pages of MySQL 5.7, the same way; 8.4 writes several batches at a time.
+    // 120 pages of MySQL 5.7, the same way, and those that clients write who find no clean page; 8.4 writes several batches at a time.
     let slow = Nanos::from_ms(50);
-    close(writing(Flavour::MySql57, slow, true), 1_200.0, 0.1);
+    let written = writing(Flavour::MySql57, slow, true);
+    assert!((1_150.0..1_500.0).contains(&written), "{written}");
     assert!(writing(Flavour::MySql84, slow, true) > 2_400.0);
 }
 

@@ -89,8 +89,8 @@ fn data_that_fit_the_page_cache_are_written_and_not_read() {
         assert!(cached.tps() > 1.3 * direct.tps(), "{of}: {} after {}", cached.tps(), direct.tps());
         let written = |one: &ModelOutcome| each(one, one.file(FileKind::DataWrite).ios);
         let (now, before) = (written(&cached), written(&direct));
-        // Fewer are dirty at the end of a faster run, and none is saved.
-        assert!(now > before * 0.97, "{of}: {now} pages written, and {before} without a page cache");
+        // The page cleaner writes by the second: a faster run has fewer of its pages for each transaction, and no other is saved.
+        assert!(now > before * 0.8, "{of}: {now} pages written, and {before} without a page cache");
     }
 }
 

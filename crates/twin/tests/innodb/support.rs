@@ -61,7 +61,7 @@ pub(crate) fn settings(flavour: Flavour) -> Settings {
     Settings { log_bin: false, redo_capacity_bytes: 64 * GIB, ..Settings::of(flavour, 2 * GIB) }
 }
 
-/// A run of a minute after ten seconds, with one thread of a core and no network.
+/// A run of a minute after forty seconds, in which dirty pages come to their balance, with one thread of a core and no network.
 pub(crate) fn setup(shape: Shape, volume: Array, clients: u32, cpu_us: f64, vcpus: u32) -> ModelSetup {
     ModelSetup {
         settings: settings(Flavour::MySql80),
@@ -72,8 +72,8 @@ pub(crate) fn setup(shape: Shape, volume: Array, clients: u32, cpu_us: f64, vcpu
         volumes: volume.into(),
         instance: None,
         seed: 1,
-        duration: Nanos::from_secs(70),
-        settle: Nanos::from_secs(10),
+        duration: Nanos::from_secs(100),
+        settle: Nanos::from_secs(40),
         cold: false,
     }
 }

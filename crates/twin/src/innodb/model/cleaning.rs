@@ -3,7 +3,35 @@
 use ebbtide_volume::Nanos;
 
 use super::super::cleaner::{CleanerView, Recommendation, may_sleep, recommend, recommend_idle, whole};
+use super::super::equilibrium::{AtThroughput, DirtyClass, Equilibrium};
 use super::{Event, Model, ROUND, SHORT_PAUSE, redo_horizon};
+
+/// How often dirty pages are balanced before the measurement begins.
+const BALANCE_EVERY: Nanos = Nanos::from_secs(4);
+/// Ages of dirty pages that are told apart: a quarter of a second of redo, as the page cleaner looks ahead for three seconds; and at
+/// most so many of a class.
+const GRAIN_S: f64 = 0.25;
+const MOST_COHORTS: f64 = 65_536.0;
+/// The same while the throughput is not known.
+const COHORTS: f64 = 512.0;
+
+/// When dirty pages were balanced last, with the transactions and the rounds up to then, and the begin of the last round.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Balanced {
+    at: Nanos,
+    finished: u64,
+    rounds: u64,
+    begun: Nanos,
+}
+
+/// Why a round of the page cleaner begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Waking {
+    /// Its time has come.
+    Planned,
+    /// Somebody waits for a page, or for the redo log.
+    Woken,
+}
 
 impl Model {
     pub(super) fn schedule_cleaner(&mut self, pause: Nanos) {
@@ -17,28 +45,33 @@ impl Model {
     /// Somebody waits for the page cleaner: it begins its next round now.
     pub(super) fn wake_cleaner(&mut self) {
         if !self.cleaner.running && self.now.since(self.cleaner.last) >= SHORT_PAUSE {
-            self.clean();
+            self.clean(Waking::Woken);
         }
     }
 
     /// A round of the page cleaner: the end of the LRU list, then the flush list.
-    pub(super) fn clean(&mut self) {
+    pub(super) fn clean(&mut self, waking: Waking) {
         self.cleaner.next = None;
         self.cleaner.running = true;
         let last = std::mem::replace(&mut self.cleaner.last, self.now);
+        if waking == Waking::Planned || self.settings.flavour.is_mariadb() {
+            self.cleaner.begun = self.now;
+            self.cleaner.rounds += 1;
+        }
         let needs_places = !self.pageless.is_empty() || self.pool.free() < self.settings.free_target() / 2;
         self.cleaner.asleep &= !needs_places;
         self.free_pages();
         self.average();
-        let wanted = self.wanted(last);
+        let wanted = self.wanted(last, waking);
         self.cleaner.urgent = wanted.urgent;
         self.cleaner.list_pages += wanted.pages.min(self.pool.flush_list().total());
         self.writer.add_list(wanted.pages);
         self.start_batches();
     }
 
-    /// The pages of the flush list that a round writes.
-    fn wanted(&mut self, last: Nanos) -> Recommendation {
+    /// The pages of the flush list that a round writes. Woken between two seconds, MySQL's page cleaner frees pages of the LRU list
+    /// and writes none of the flush list, unless the redo log ends (`buf_flush_page_coordinator_thread` of `buf0flu.cc`).
+    fn wanted(&mut self, last: Nanos, waking: Waking) -> Recommendation {
         if let Some((target, urgent)) = self.cleaner.targets.next() {
             let most = self.settings.io_capacity_max.into();
             return Recommendation { pages: self.pool.flush_list().until(target, most), urgent };
@@ -58,6 +91,9 @@ impl Model {
         }
         let is_idle = lsn == self.lsn && self.now.since(since.max(last)) >= ROUND;
         let usual = recommend(&self.settings, &self.limits, &view);
+        if waking == Waking::Woken && !self.settings.flavour.is_mariadb() && !usual.urgent {
+            return Recommendation { pages: 0, urgent: false };
+        }
         self.cleaner.asleep = may_sleep(&self.settings, &view) && (self.cleaner.asleep || usual.pages == 0);
         if self.cleaner.asleep {
             return Recommendation { pages: 0, urgent: false };
@@ -103,35 +139,65 @@ impl Model {
         self.pool.flush_list().until(target, limit) as f64 / 3.0
     }
 
-    /// Brings the dirty pages to where page cleaner and eviction keep them at the throughput of the last seconds. A run
-    /// that begins in the middle would else write what it was given too much for as long as a page stays in the pool.
-    pub(super) fn balance(&mut self, tps: f64) {
-        let Some(usual) = self.pool.usual_dirty().filter(|usual| *usual >= 1.0) else { return };
-        let redo_per_s = tps * self.pool.shape().redo_bytes();
-        let horizon = redo_horizon(self.pool.shape(), &self.settings, &self.limits);
-        let cleaned = |share: f64| {
-            let dirty = usual * share;
-            // Pages leave the flush list at its old end, at the rate at which they come.
-            let pages_for_redo = self.pool.dirty_flow(share).0 * tps;
-            let view = |pages_per_s| CleanerView {
-                dirty,
-                pool: self.pool.pages(),
-                age: horizon,
-                pages_per_s,
-                pages_for_redo,
-            };
-            (0..16).fold(0.0, |pages, _| recommend(&self.settings, &self.limits, &view(pages)).pages as f64)
-        };
-        let (mut low, mut high) = (0.0, 1.0);
-        for _ in 0..24 {
-            let middle = f64::midpoint(low, high);
-            let (dirtied, evicted) = self.pool.dirty_flow(middle);
-            if dirtied * tps > evicted * tps + cleaned(middle) { low = middle } else { high = middle }
+    /// The dirty pages with which a run begins, before its throughput is known: none is older than the horizon.
+    pub(super) fn begin_balanced(&mut self) {
+        let redo_bytes = self.pool.shape().redo_bytes();
+        if redo_bytes <= 0.0 {
+            return;
         }
-        let pages_per_s = cleaned(high);
-        let surplus = self.pool.flush_list().total() as f64 - usual * high;
-        self.pool.take_oldest(whole(surplus.max(0.0)));
+        let horizon = redo_horizon(self.pool.shape(), &self.settings, &self.limits);
+        let flows = self.pool.dirty_flows(self.costs.reads);
+        let classes: Vec<_> = flows.iter().map(|flow| DirtyClass::at(flow, horizon / redo_bytes)).collect();
+        self.set_dirty(&classes, horizon / COHORTS);
+    }
+
+    fn set_dirty(&mut self, classes: &[DirtyClass], grain: f64) {
+        let redo_bytes = self.pool.shape().redo_bytes();
+        let oldest = classes.iter().map(|class| class.age).fold(0.0, f64::max) * redo_bytes;
+        let grain = whole(grain.max(oldest / MOST_COHORTS)).max(1);
+        self.pool.set_dirty(classes, self.lsn, redo_bytes, grain);
+    }
+
+    /// Brings the dirty pages to where page cleaner and eviction keep them at the throughput of the last seconds. A run
+    /// that begins elsewhere would write more or fewer pages for as long as a page stays in the pool, which may be hours.
+    pub(super) fn rebalance(&mut self) {
+        let redo_bytes = self.pool.shape().redo_bytes();
+        let Balanced { at: since, finished, rounds, begun } = self.cleaner.balanced;
+        let passed = self.now.since(since);
+        let all_finished = self.meter.all_finished();
+        if redo_bytes <= 0.0 || passed < BALANCE_EVERY || all_finished == finished {
+            return;
+        }
+        // From the begin of one round to that of another: whole seconds have too few of them.
+        let rounds_per_s = (self.cleaner.rounds - rounds) as f64
+            / self.cleaner.begun.since(begun).as_secs_f64().max(passed.as_secs_f64() / 2.0);
+        self.cleaner.balanced = Balanced {
+            at: self.now,
+            finished: all_finished,
+            rounds: self.cleaner.rounds,
+            begun: self.cleaner.begun,
+        };
+        let measured = (all_finished - finished) as f64 / passed.as_secs_f64();
+        // More page writes than in balance leave fewer transactions, which then ask for fewer page writes: half of the way each
+        // time comes to rest, the whole way swings.
+        let tps = self.cleaner.balanced_tps.map_or(measured, |before| f64::midpoint(before, measured));
+        self.cleaner.balanced_tps = Some(tps);
+        let flows = self.pool.dirty_flows(self.costs.reads);
+        let balance = AtThroughput {
+            settings: &self.settings,
+            limits: &self.limits,
+            flows: &flows,
+            pool: self.pool.pages(),
+            tps,
+            redo_bytes,
+            rounds_per_s,
+        };
+        let Equilibrium { classes, pages_per_s } = balance.solve();
+        let redo_per_s = tps * redo_bytes;
+        self.set_dirty(&classes, redo_per_s * GRAIN_S);
         self.cleaner.pages_per_s = pages_per_s;
         self.cleaner.redo_per_s = redo_per_s;
+        self.cleaner.average_from = (self.now, self.lsn);
+        self.cleaner.list_pages = 0;
     }
 }
