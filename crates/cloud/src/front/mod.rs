@@ -3,12 +3,14 @@
 //! Connections are served by a few threads that never wait for a service: calls run on threads of their own.
 
 mod pipeline;
+mod places;
 #[cfg(test)]
 mod tests;
 pub mod tls;
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -28,12 +30,14 @@ use rustls::ServerConfig;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinHandle;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tokio_rustls::TlsAcceptor;
 
 pub use pipeline::{Clock, Peer, Pipeline, Settings};
+
+use places::{Phase, Place, Places, Watched};
 
 /// The path that reports whether the endpoint works, without a key.
 pub const HEALTH: &str = "/_ebbtide/health";
@@ -44,8 +48,10 @@ const MAX_BODY_BYTES: usize = 1 << 20;
 const MAX_HEADERS: usize = 100;
 /// The longest line of a request with its headers: a presigned request has all parameters in it.
 const MAX_HEAD_BYTES: usize = 128 << 10;
-/// How many connections are served at a time; more wait.
+/// How many connections are served at a time. More take the places of those that wait for a request ([`places`]), or wait.
 const MAX_CONNECTIONS: usize = 256;
+/// How often it is looked for a connection that gives its place up, while none does.
+const PLACE_INTERVAL: Duration = Duration::from_millis(100);
 /// Threads of calls, which wait for volumes.
 const MAX_CALLS: usize = 32;
 /// Threads of connections.
@@ -79,6 +85,16 @@ impl Endpoint {
         tls: Option<Arc<ServerConfig>>,
         pipeline: Arc<Pipeline>,
     ) -> io::Result<Self> {
+        Self::start_with(address, tls, pipeline, MAX_CONNECTIONS)
+    }
+
+    /// The same with a number of connections that are served at a time.
+    fn start_with(
+        address: SocketAddr,
+        tls: Option<Arc<ServerConfig>>,
+        pipeline: Arc<Pipeline>,
+        connections: usize,
+    ) -> io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(THREADS)
             .max_blocking_threads(MAX_CALLS)
@@ -91,7 +107,8 @@ impl Endpoint {
         let connections = Connections {
             router: router(pipeline),
             tls: tls.map(TlsAcceptor::from),
-            free: Arc::new(Semaphore::new(MAX_CONNECTIONS)),
+            free: Arc::new(Semaphore::new(connections)),
+            places: Places::default(),
             graceful: Arc::clone(&graceful),
         };
         let acceptor = runtime.spawn(connections.accept(listener));
@@ -129,21 +146,26 @@ struct Connections {
     router: Router,
     tls: Option<TlsAcceptor>,
     free: Arc<Semaphore>,
+    places: Places,
     graceful: Graceful,
 }
 
 impl Connections {
     async fn accept(self, listener: TcpListener) {
         loop {
-            let Ok(permit) = Arc::clone(&self.free).acquire_owned().await else { return };
             match listener.accept().await {
                 Ok((stream, from)) => {
+                    let Some(permit) = self.permit().await else { return };
                     let (router, tls) = (self.router.clone(), self.tls.clone());
                     let graceful = self.graceful.lock().unwrap_or_else(PoisonError::into_inner);
                     let Some(watcher) = graceful.as_ref().map(GracefulShutdown::watcher) else { return };
                     drop(graceful);
+                    let (place, ended) = self.places.enter(Instant::now());
                     tokio::spawn(async move {
-                        serve(stream, from.ip(), router, tls, watcher).await;
+                        let served = serve(stream, from.ip(), router, tls, watcher, place);
+                        if places::ends_before(ended, served).await {
+                            tracing::debug!(%from, "a connection without a whole request gave its place up");
+                        }
                         drop(permit);
                     });
                 }
@@ -155,31 +177,62 @@ impl Connections {
             }
         }
     }
+
+    /// A place for a connection. Where all are taken, one that waits for a request gives its place up. None at the end.
+    async fn permit(&self) -> Option<OwnedSemaphorePermit> {
+        if let Ok(permit) = Arc::clone(&self.free).try_acquire_owned() {
+            return Some(permit);
+        }
+        let mut acquire = pin!(Arc::clone(&self.free).acquire_owned());
+        loop {
+            let has_ended = self.places.end_one(Instant::now()).is_some();
+            match timeout(PLACE_INTERVAL, acquire.as_mut()).await {
+                Ok(permit) => return permit.ok(),
+                // The one that ends may be slow, but it does: another need not go for the same place.
+                Err(_) if has_ended => return acquire.await.ok(),
+                Err(_) => {}
+            }
+        }
+    }
 }
 
-async fn serve(stream: TcpStream, from: IpAddr, router: Router, tls: Option<TlsAcceptor>, watcher: Watcher) {
+async fn serve(
+    stream: TcpStream,
+    from: IpAddr,
+    router: Router,
+    tls: Option<TlsAcceptor>,
+    watcher: Watcher,
+    place: Arc<Place>,
+) {
     // An answer is one small write, which must not wait for the client's acknowledgement.
     let _ = stream.set_nodelay(true);
+    let peer = |is_secure: bool| Peer { address: from, is_secure };
     match tls {
-        None => serve_on(stream, Peer { address: from, is_secure: false }, router, watcher).await,
+        None => serve_on(stream, peer(false), router, watcher, place).await,
         Some(tls) => match timeout(HEAD_TIMEOUT, tls.accept(stream)).await {
-            Ok(Ok(stream)) => {
-                serve_on(stream, Peer { address: from, is_secure: true }, router, watcher).await
-            }
+            Ok(Ok(stream)) => serve_on(stream, peer(true), router, watcher, place).await,
             Ok(Err(error)) => tracing::debug!(%from, "no TLS handshake: {error}"),
             Err(_) => tracing::debug!(%from, "no TLS handshake in time"),
         },
     }
 }
 
-async fn serve_on<S>(stream: S, peer: Peer, router: Router, watcher: Watcher)
+async fn serve_on<S>(stream: S, peer: Peer, router: Router, watcher: Watcher, place: Arc<Place>)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let service = TowerToHyperService::new(router);
+    let stream = Watched { stream, place: Arc::clone(&place) };
     let service = service_fn(move |mut request: Request<Incoming>| {
+        place.is_now(Phase::Body, Instant::now());
         request.extensions_mut().insert(peer);
-        service.call(request)
+        request.extensions_mut().insert(Arc::clone(&place));
+        let (answered, place) = (service.call(request), Arc::clone(&place));
+        async move {
+            let answer = answered.await;
+            place.is_now(Phase::Answer, Instant::now());
+            answer
+        }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -226,6 +279,13 @@ async fn answer(pipeline: Arc<Pipeline>, request: Request) -> Response {
                 .map(Body::from);
         }
     };
+    let place = parts.extensions.get::<Arc<Place>>();
+    if place.is_some_and(|place| !place.is_now(Phase::Call, Instant::now())) {
+        // The connection has lost its place while the body came. Nobody reads this.
+        return pipeline
+            .refuse_body(&parts, 408, "RequestTimeout", "The body did not arrive in time.")
+            .map(Body::from);
+    }
     let in_call = Arc::clone(&pipeline);
     let parts = Arc::new(parts);
     let of_call = Arc::clone(&parts);

@@ -365,6 +365,124 @@ fn a_stop_waits_for_the_calls_that_run() {
     assert_eq!(ec2.calls().len(), 1);
 }
 
+/// Sends a request that keeps its connection, and returns the first line of the answer.
+fn ask(stream: &mut TcpStream) -> String {
+    stream.write_all(format!("GET {HEALTH} HTTP/1.1\r\nhost: x\r\n\r\n").as_bytes()).unwrap();
+    let mut answer = [0; 15];
+    stream.read_exact(&mut answer).map(|()| String::from_utf8_lossy(&answer).into_owned()).unwrap_or_default()
+}
+
+#[test]
+fn clients_that_never_finish_a_request_keep_nobody_else_out() {
+    const PLACES: usize = 6;
+    let (_dir, pipeline) = pipeline(true, None, vec![Recorder::new("ec2", &["DescribeVolumes"]) as _]);
+    let endpoint =
+        Endpoint::start_with(([127, 0, 0, 1], 0).into(), None, Arc::clone(&pipeline), PLACES).unwrap();
+    let connect = |bytes: &str| {
+        let mut stream = TcpStream::connect(endpoint.address()).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream.write_all(bytes.as_bytes()).unwrap();
+        stream
+    };
+    let body = "POST / HTTP/1.1\r\nhost: x\r\nauthorization: AWS4-HMAC-SHA256 x\r\ncontent-length: 90\r\n\r\nAction=";
+    for (kind, bytes) in [
+        ("nothing at all", ""),
+        ("half a head", "POST / HTTP/1.1\r\nHost: x\r\n"),
+        ("half a body", body),
+        ("half a chunk", "POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n40\r\nAct"),
+    ] {
+        let held: Vec<TcpStream> = (0..PLACES * 2).map(|_| connect(bytes)).collect();
+        assert_eq!(ask(&mut connect("")), "HTTP/1.1 200 OK", "beside {kind}");
+        drop(held);
+    }
+    // Clients that were answered, and keep their connections, do not either; an answer is whole before that.
+    let mut idle: Vec<TcpStream> = (0..PLACES).map(|_| connect("")).collect();
+    for stream in &mut idle {
+        assert_eq!(ask(stream), "HTTP/1.1 200 OK");
+    }
+    assert_eq!(ask(&mut connect("")), "HTTP/1.1 200 OK");
+}
+
+#[test]
+fn a_call_that_runs_keeps_its_place_and_unfinished_heads_go_first() {
+    let (reached, is_reached) = channel();
+    let (go_on, waits) = channel();
+    let ec2 = Arc::new(Recorder {
+        name: "ec2",
+        actions: &["DescribeVolumes"],
+        calls: Mutex::default(),
+        waits: Some((reached, Mutex::new(waits))),
+    });
+    let (_dir, pipeline) = pipeline(true, None, vec![Arc::clone(&ec2) as _]);
+    let endpoint = Endpoint::start_with(([127, 0, 0, 1], 0).into(), None, Arc::clone(&pipeline), 3).unwrap();
+    let address = endpoint.address();
+    let client = std::thread::spawn(move || {
+        let query = "Action=DescribeVolumes&Version=2016-11-15";
+        raw(address, format!("GET /?{query} HTTP/1.1\r\n{CLOSE}\r\n").as_bytes())
+    });
+    is_reached.recv().unwrap();
+    // A body that is on its way for longer than any of the heads.
+    let mut slow = TcpStream::connect(address).unwrap();
+    let form = "Action=DescribeTags&Version=2016-11-15";
+    let head = format!("POST / HTTP/1.1\r\n{CLOSE}content-length: {}\r\n\r\n", form.len());
+    slow.write_all(head.as_bytes()).unwrap();
+    let held: Vec<TcpStream> = (0..4)
+        .map(|_| {
+            let mut stream = TcpStream::connect(address).unwrap();
+            stream.write_all(b"POST / HTTP/1.1\r\n").unwrap();
+            stream
+        })
+        .collect();
+    assert_eq!(ask(&mut TcpStream::connect(address).unwrap()), "HTTP/1.1 200 OK");
+    slow.write_all(form.as_bytes()).unwrap();
+    let mut answer = String::new();
+    slow.read_to_string(&mut answer).unwrap();
+    assert!(answer.contains("<Code>InvalidAction</Code>"), "{answer}");
+    go_on.send(()).unwrap();
+    assert!(client.join().unwrap().starts_with("HTTP/1.1 200"));
+    drop(held);
+}
+
+/// What the endpoint reports to a client that trusts a certificate.
+fn over_tls(address: SocketAddr, certificate: &std::path::Path) -> String {
+    use rustls::pki_types::pem::PemObject as _;
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(rustls::pki_types::CertificateDer::from_pem_file(certificate).unwrap()).unwrap();
+    let client =
+        rustls::ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+    let connection =
+        rustls::ClientConnection::new(Arc::new(client), "localhost".try_into().unwrap()).unwrap();
+    let mut stream = rustls::StreamOwned::new(connection, TcpStream::connect(address).unwrap());
+    write!(stream, "GET {HEALTH} HTTP/1.1\r\n{CLOSE}\r\n").unwrap();
+    let mut answer = String::new();
+    // The server closes without a farewell of TLS's.
+    let _ = stream.read_to_string(&mut answer);
+    answer
+}
+
+#[test]
+fn handshakes_of_tls_that_never_end_keep_nobody_else_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let (config, file) = tls::generated(&dir.path().join("aws"), &[]).unwrap();
+    let (_dir, pipeline) = pipeline(false, None, vec![sts()]);
+    let endpoint = Endpoint::start_with(([127, 0, 0, 1], 0).into(), Some(config), pipeline, 2).unwrap();
+    let held: Vec<TcpStream> = (0..4)
+        .map(|_| {
+            let mut stream = TcpStream::connect(endpoint.address()).unwrap();
+            stream.write_all(b"\x16\x03\x01").unwrap();
+            stream
+        })
+        .collect();
+    let begun = std::time::Instant::now();
+    assert!(over_tls(endpoint.address(), &file).starts_with("HTTP/1.1 200"));
+    assert!(begun.elapsed() < HEAD_TIMEOUT / 2, "{:?}", begun.elapsed());
+    drop(held);
+}
+
 #[test]
 fn tls_has_a_certificate_that_is_made_once_and_that_only_the_owner_reads() {
     let dir = tempfile::tempdir().unwrap();
@@ -378,22 +496,7 @@ fn tls_has_a_certificate_that_is_made_once_and_that_only_the_owner_reads() {
     let (_dir, pipeline) = pipeline(false, None, vec![sts()]);
     let endpoint = Endpoint::start(([127, 0, 0, 1], 0).into(), Some(config), pipeline).unwrap();
 
-    use rustls::pki_types::pem::PemObject as _;
-    let mut roots = rustls::RootCertStore::empty();
-    roots.add(rustls::pki_types::CertificateDer::from_pem_file(&file).unwrap()).unwrap();
-    let client =
-        rustls::ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-    let connection =
-        rustls::ClientConnection::new(Arc::new(client), "localhost".try_into().unwrap()).unwrap();
-    let mut stream = rustls::StreamOwned::new(connection, TcpStream::connect(endpoint.address()).unwrap());
-    write!(stream, "GET {HEALTH} HTTP/1.1\r\n{CLOSE}\r\n").unwrap();
-    let mut answer = String::new();
-    // The server closes without a farewell of TLS's.
-    let _ = stream.read_to_string(&mut answer);
+    let answer = over_tls(endpoint.address(), &file);
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     let plain = raw(endpoint.address(), format!("GET {HEALTH} HTTP/1.1\r\n{CLOSE}\r\n").as_bytes());
     assert!(!plain.contains("200 OK"), "{plain}");

@@ -1,5 +1,7 @@
 //! Aliases of keys.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value, json};
 
 use super::db::Change;
@@ -8,7 +10,7 @@ use super::names::is_alias;
 use super::policies::{demand, demand_any, refuse_managed};
 use super::records::{Alias, Key, KeyState};
 use super::state::State;
-use super::{Ask, Kms, refuse};
+use super::{Ask, DEFAULT_ALIAS, Kms, refuse};
 use crate::{ApiError, partition};
 
 /// What begins the names that are AWS's own.
@@ -117,6 +119,12 @@ impl Kms {
                 "LastUpdatedDate": seconds(alias.updated_ms),
             })
         };
-        ask.input.page("Aliases", (50, 100), own.map(|alias| (alias.name.as_str(), row(alias))))
+        let mut rows: BTreeMap<&str, Value> = own.map(|alias| (alias.name.as_str(), row(alias))).collect();
+        // A predefined alias is there before its key, and has neither that nor dates (KMS API reference, ListAliases).
+        let predefined = arn(ask, DEFAULT_ALIAS);
+        if key.is_none() && !state.aliases().contains_key(&predefined) {
+            rows.insert(DEFAULT_ALIAS, json!({"AliasName": DEFAULT_ALIAS, "AliasArn": predefined}));
+        }
+        ask.input.page("Aliases", (50, 100), rows.into_iter())
     }
 }

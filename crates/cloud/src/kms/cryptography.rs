@@ -80,6 +80,16 @@ impl Kms {
         blob.ok_or_else(|| refuse::failed(&format!("the material of {} does not open", key.arn())))
     }
 
+    /// Decrypts what [`Self::seal`] made, also before the key was rotated; none where the context is another, or a bit has changed.
+    pub(super) fn open_sealed(
+        &self,
+        key: &Key,
+        context: &BTreeMap<String, String>,
+        blob: &[u8],
+    ) -> Option<Vec<u8>> {
+        key.materials().find_map(|material| self.vault.decrypt(&key.id, material, context, blob))
+    }
+
     pub(super) fn encrypt(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {
         let plain = ask.input.bytes("Plaintext", (1, PLAIN_BYTES))?;
         let state = self.state.lock();
@@ -101,7 +111,7 @@ impl Kms {
         check_algorithm(ask, "EncryptionAlgorithm")?;
         ask.end_dry_run()?;
         let context = ask.input.context("EncryptionContext");
-        let plain = self.vault.decrypt(&key.id, &key.material, &context, &blob);
+        let plain = self.open_sealed(key, &context, &blob);
         let plain = plain.ok_or_else(refuse::invalid_ciphertext)?;
         Ok(answer([
             ("Plaintext", STANDARD.encode(plain).into()),
@@ -119,7 +129,7 @@ impl Kms {
         check_algorithm(ask, "DestinationEncryptionAlgorithm")?;
         ask.end_dry_run()?;
         let context = ask.input.context("SourceEncryptionContext");
-        let plain = self.vault.decrypt(&source.id, &source.material, &context, &blob);
+        let plain = self.open_sealed(source, &context, &blob);
         let plain = plain.ok_or_else(refuse::invalid_ciphertext)?;
         let blob = self.seal(to, &ask.input.context("DestinationEncryptionContext"), &plain)?;
         Ok(answer([

@@ -118,6 +118,8 @@ impl Kms {
             policy: default_policy(region, account),
             tags: std::collections::BTreeMap::new(),
             material,
+            schedule: None,
+            rotations: Vec::new(),
         })
     }
 
@@ -207,15 +209,5 @@ impl Kms {
         }
         state.commit(vec![Change::Key(Box::new(Key { description: description(ask)?, ..key }))])?;
         Ok(Map::new())
-    }
-
-    pub(super) fn get_key_rotation_status(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {
-        let state = self.state.lock();
-        let key = state.key(ask, ask.input.required("KeyId")?)?;
-        demand(ask, &state, key)?;
-        Ok(Map::from_iter([
-            ("KeyId".to_owned(), key.arn().into()),
-            ("KeyRotationEnabled".to_owned(), false.into()),
-        ]))
     }
 }

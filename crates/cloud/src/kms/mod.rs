@@ -14,6 +14,7 @@ mod names;
 mod policies;
 mod records;
 mod refuse;
+mod rotation;
 mod state;
 mod tags;
 mod vault;
@@ -118,7 +119,9 @@ actions! {
     "DeleteAlias" => delete_alias,
     "DescribeKey" => describe_key,
     "DisableKey" => disable_key,
+    "DisableKeyRotation" => disable_key_rotation,
     "EnableKey" => enable_key,
+    "EnableKeyRotation" => enable_key_rotation,
     "Encrypt" => encrypt,
     "GenerateDataKey" => generate_data_key,
     "GenerateDataKeyWithoutPlaintext" => generate_data_key_without_plaintext,
@@ -127,6 +130,7 @@ actions! {
     "ListAliases" => list_aliases,
     "ListGrants" => list_grants,
     "ListKeyPolicies" => list_key_policies,
+    "ListKeyRotations" => list_key_rotations,
     "ListKeys" => list_keys,
     "ListResourceTags" => list_resource_tags,
     "ListRetirableGrants" => list_retirable_grants,
@@ -134,6 +138,7 @@ actions! {
     "ReEncrypt" => re_encrypt,
     "RetireGrant" => retire_grant,
     "RevokeGrant" => revoke_grant,
+    "RotateKeyOnDemand" => rotate_key_on_demand,
     "ScheduleKeyDeletion" => schedule_key_deletion,
     "TagResource" => tag_resource,
     "UntagResource" => untag_resource,
@@ -156,6 +161,7 @@ impl Service for Kms {
             return Err(ApiError::client("UnknownOperationException", message));
         };
         self.state.lock().sweep(call.now_ms)?;
+        self.rotate_due(call.now_ms)?;
         let output = METHODS[at](self, &Ask { call, input: Input(call.input) })?;
         Ok(Answer { output, payload: Vec::new() })
     }

@@ -46,9 +46,56 @@ pub(super) struct Key {
     pub(super) tags: BTreeMap<String, String>,
     /// The 32 bytes of the key, sealed with the master key; base64.
     pub(super) material: String,
+    /// When it is rotated next; none where that is not enabled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) schedule: Option<Schedule>,
+    /// The earliest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) rotations: Vec<RotationRecord>,
+}
+
+/// How often a key is rotated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Schedule {
+    pub(super) period_days: u64,
+    /// In milliseconds since 1970.
+    pub(super) next_ms: u64,
+}
+
+/// A rotation that was done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct RotationRecord {
+    /// In milliseconds since 1970.
+    pub(super) rotated_ms: u64,
+    pub(super) kind: RotationKind,
+    /// The material that it replaced, as [`Key::material`].
+    pub(super) earlier_material: String,
+}
+
+/// Why a key was rotated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum RotationKind {
+    Automatic,
+    OnDemand,
+}
+
+impl RotationKind {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Automatic => "AUTOMATIC",
+            Self::OnDemand => "ON_DEMAND",
+        }
+    }
 }
 
 impl Key {
+    /// All its material, the present one first: a ciphertext is of one of them.
+    pub(super) fn materials(&self) -> impl Iterator<Item = &str> {
+        let earlier = self.rotations.iter().rev().map(|rotation| rotation.earlier_material.as_str());
+        std::iter::once(self.material.as_str()).chain(earlier)
+    }
+
     pub(super) fn arn(&self) -> String {
         format!(
             "arn:{}:kms:{}:{}:key/{}",

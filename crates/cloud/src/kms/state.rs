@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::db::{Change, Db, Records};
 use super::names::{Name, is_alias};
-use super::records::{Alias, Grant, Key, KeyState};
+use super::records::{Alias, Grant, Key, KeyState, Schedule};
 use super::{Ask, refuse};
 use crate::{ApiError, Caller, partition};
 
@@ -18,11 +18,17 @@ pub(super) struct State {
     grants: BTreeMap<String, Grant>,
 }
 
+/// A key that AWS manages is rotated each year; records of earlier versions do not say so.
+fn with_schedule(key: Key) -> Key {
+    let managed = key.is_managed.then(|| Schedule::managed(key.created_ms));
+    Key { schedule: key.schedule.or(managed), ..key }
+}
+
 impl State {
     pub(super) fn new(db: Db, records: Records) -> Self {
         Self {
             db,
-            keys: records.keys.into_iter().map(|key| (key.id.clone(), key)).collect(),
+            keys: records.keys.into_iter().map(|key| (key.id.clone(), with_schedule(key))).collect(),
             aliases: records.aliases.into_iter().map(|alias| (alias.arn(), alias)).collect(),
             grants: records.grants.into_iter().map(|grant| (grant.id.clone(), grant)).collect(),
         }

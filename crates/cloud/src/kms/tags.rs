@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 
 use super::db::Change;
 use super::policies::{demand, refuse_managed};
-use super::records::Key;
-use super::{Ask, Kms};
+use super::records::{Key, KeyState};
+use super::{Ask, Kms, refuse};
 use crate::ApiError;
 
 /// Most tags of a key, and most characters of keys and values.
@@ -73,6 +73,9 @@ impl Kms {
         let mut key = state.key(ask, ask.input.required("KeyId")?)?.clone();
         demand(ask, &state, &key)?;
         refuse_managed(ask, &key)?;
+        if matches!(key.state, KeyState::PendingDeletion { .. }) {
+            return Err(refuse::wrong_state(&key));
+        }
         change(&mut key.tags);
         let tags = at_most(key.tags.clone())?;
         state.commit(vec![Change::Key(Box::new(Key { tags, ..key }))])?;

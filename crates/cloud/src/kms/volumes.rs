@@ -9,7 +9,7 @@ use ebbtide_control::{DATA_KEY_BYTES, DataKey, KeyUnavailable, KeyUnwrapper, Wra
 use super::db::Change;
 use super::names::Name;
 use super::policies::{permit, tags_of};
-use super::records::{Alias, Key};
+use super::records::{Alias, Key, Schedule};
 use super::state::State;
 use super::{Kms, refuse, vault};
 use crate::{Access, ApiError, Call};
@@ -104,16 +104,19 @@ impl Kms {
 
     /// Makes the key that AWS manages for EBS, where a call names it and it is not there yet.
     pub(super) fn make_managed(&self, call: &Call<'_>, text: &str) -> Result<(), ApiError> {
-        if text != DEFAULT_ALIAS {
+        let (account, region) = (call.caller.account.as_str(), call.region);
+        let is_its_arn = || Name::read(text) == Some(Name::Arn(region, account, DEFAULT_ALIAS));
+        if text != DEFAULT_ALIAS && !is_its_arn() {
             return Ok(());
         }
-        let (account, region) = (call.caller.account.as_str(), call.region);
         let mut state = self.state.lock();
         if state.named(account, region, Name::Alias(DEFAULT_ALIAS)).is_some() {
             return Ok(());
         }
         let description = "Default key that protects my EBS volumes when no other key is defined".to_owned();
-        let key = Key { description, is_managed: true, ..self.new_key(account, region, call.now_ms)? };
+        let schedule = Some(Schedule::managed(call.now_ms));
+        let key =
+            Key { description, is_managed: true, schedule, ..self.new_key(account, region, call.now_ms)? };
         let alias = Alias {
             name: DEFAULT_ALIAS.to_owned(),
             owner: account.to_owned(),
@@ -155,8 +158,7 @@ impl KeyUnwrapper for Kms {
         if let Some(cause) = key.obstacle() {
             return Err(KeyUnavailable(cause));
         }
-        let plain =
-            self.vault.decrypt(&key.id, &key.material, &wrapped.context, &blob).ok_or_else(damaged)?;
+        let plain = self.open_sealed(key, &wrapped.context, &blob).ok_or_else(damaged)?;
         let plain = zeroize::Zeroizing::new(plain);
         DataKey::new(plain.as_slice().try_into().map_err(|_| damaged())?)
     }

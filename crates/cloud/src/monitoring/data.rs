@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::input::{self, Input};
 use super::math::{self, EvaluateError, Expression, Lookup, Outcome, Series};
 use super::read::{self, Selected};
-use super::span::Span;
+use super::span::{Span, TimeRange};
 use super::statistic::Statistic;
 use super::{Ask, Monitoring, access, refuse};
 use crate::ApiError;
@@ -103,32 +103,13 @@ fn in_expression(id: &str, why: &dyn Display) -> ApiError {
     refuse::validation(format!("Error in expression '{id}': {why}"))
 }
 
-/// The span of a call, which periods may be aligned to.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Range {
-    pub(super) start: u64,
-    pub(super) end: u64,
-    /// Whether periods begin at multiples of themselves; else the first one begins at the start.
-    pub(super) is_aligned: bool,
-}
-
-impl Range {
-    fn span(self, period: u64) -> Span {
-        if self.is_aligned {
-            Span::aligned(self.start, self.end, period)
-        } else {
-            Span { start: self.start, end: self.end, period }
-        }
-    }
-}
-
 /// Evaluates queries that can name each other.
 #[derive(Debug)]
 pub(super) struct Evaluation<'a> {
     monitoring: &'a Monitoring,
     account: (&'a str, &'a str),
     queries: &'a [Query],
-    range: Range,
+    range: TimeRange,
     /// What was evaluated already.
     known: RefCell<BTreeMap<String, Outcome>>,
     /// Expressions that are being evaluated.
@@ -140,7 +121,7 @@ impl<'a> Evaluation<'a> {
         monitoring: &'a Monitoring,
         account: (&'a str, &'a str),
         queries: &'a [Query],
-        range: Range,
+        range: TimeRange,
     ) -> Self {
         Self {
             monitoring,
@@ -182,7 +163,7 @@ impl<'a> Evaluation<'a> {
     fn compute(&self, query: &Query) -> Result<Outcome, EvaluateError> {
         match &query.source {
             Source::Metric { name, selected, period, statistic } => {
-                let span = self.range.span(*period);
+                let span = self.range.periods(*period);
                 let points = selected
                     .as_ref()
                     .map(|selected| self.monitoring.points(self.account, selected, *statistic, span))
@@ -232,32 +213,15 @@ impl Lookup for Evaluation<'_> {
     }
 
     fn span(&self, period: u64) -> Span {
-        self.range.span(period)
+        self.range.periods(period)
     }
-}
-
-/// The start of a call, rounded down as AWS rounds it: to the minute, and to more where it lies long ago.
-fn rounded(start: u64, now_ms: u64) -> u64 {
-    let days = (now_ms / 1_000).saturating_sub(start) / 86_400;
-    let step = match days {
-        0..15 => 60,
-        15..63 => 300,
-        _ => 3_600,
-    };
-    start / step * step
 }
 
 impl Monitoring {
     pub(super) fn get_metric_data(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {
         access::demand_any(ask)?;
         let input = ask.input;
-        let (start, end) = (input.second("StartTime"), input.second_from("EndTime"));
-        let (start, end) = (start.unwrap_or_default(), end.unwrap_or_default());
-        if start >= end {
-            return Err(refuse::validation(
-                "The parameter StartTime must be less than the parameter EndTime.",
-            ));
-        }
+        let range = read::time_range(ask).map_err(refuse::validation)?;
         let queries = queries(&input.structures("MetricDataQueries"), "MetricDataQueries")?;
         let most = match input.0.get("MaxDatapoints").and_then(Value::as_i64).map(u64::try_from) {
             None => MOST_POINTS,
@@ -267,7 +231,6 @@ impl Monitoring {
                 return Err(refuse::validation(message));
             }
         };
-        let range = Range { start: rounded(start, ask.call.now_ms), end, is_aligned: true };
         let evaluation = Evaluation::new(self, ask.account(), &queries, range);
         let mut found = Vec::new();
         for query in &queries {

@@ -9,7 +9,7 @@ use super::Monitoring;
 use super::db::{DbError, SeriesRow};
 use super::input::Input;
 use super::metrics::{self, By, Metric, NAMESPACES, Source};
-use super::span::Span;
+use super::span::{Span, TimeRange};
 use super::statistic::Statistic;
 use super::{Ask, access, input, refuse};
 use crate::ApiError;
@@ -58,7 +58,8 @@ pub(super) fn select(query: Input<'_>, unit: Option<&str>) -> Option<Selected> {
 }
 
 impl Monitoring {
-    /// The values of each period by its start; a value is a minute's. A period without values is absent.
+    /// The values of each period by its start; a value is a minute's. A period without values is absent. Minutes that begin
+    /// before the span or at its end are in no period, also where the last one is longer than the span.
     pub(super) fn values(
         &self,
         account: (&str, &str),
@@ -66,8 +67,7 @@ impl Monitoring {
         span: Span,
     ) -> Result<BTreeMap<u64, Vec<f64>>, DbError> {
         let mut values: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
-        let Some(last) = span.starts().next_back() else { return Ok(values) };
-        let minutes = span.start.div_ceil(60)..(last + span.period).div_ceil(60);
+        let minutes = span.start.div_ceil(60)..span.end.div_ceil(60);
         for (minute, value) in self.by_minute(account, selected, minutes)? {
             let number = (minute * 60 - span.start) / span.period;
             values.entry(span.start + number * span.period).or_default().push(value);
@@ -190,14 +190,9 @@ impl Monitoring {
     pub(super) fn get_metric_statistics(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {
         access::demand_any(ask)?;
         let input = ask.input;
-        let (start, end) = (input.second("StartTime"), input.second_from("EndTime"));
-        let (start, end) = (start.unwrap_or_default(), end.unwrap_or_default());
-        if start >= end {
-            let message = "The parameter StartTime must be less than the parameter EndTime.";
-            return Err(refuse::invalid_value(message));
-        }
+        let range = time_range(ask).map_err(refuse::invalid_value)?;
         let period = period(input.number("Period").unwrap_or_default())?;
-        check_age(start, period, ask.call.now_ms)?;
+        check_age(input.second("StartTime").unwrap_or_default(), period, ask.call.now_ms)?;
         let simple = input.texts("Statistics");
         let extended = input.texts("ExtendedStatistics");
         if simple.is_empty() && extended.is_empty() {
@@ -205,7 +200,7 @@ impl Monitoring {
         }
         let percentiles = extended.iter().map(|name| statistic(name, Statistic::extended(name)));
         let percentiles = percentiles.collect::<Result<Vec<_>, _>>()?;
-        let span = Span::aligned(start / 60 * 60, end, period);
+        let span = range.periods(period);
         let count = span.starts().count();
         if u64::try_from(count).unwrap_or(u64::MAX) > MOST_POINTS {
             let message = format!(
@@ -241,6 +236,17 @@ pub(super) fn answer(member: &str, rows: Vec<Value>, token: Option<String>) -> M
     answer.insert(member.to_owned(), Value::Array(rows));
     answer.extend(token.map(|token| ("NextToken".to_owned(), Value::from(token))));
     answer
+}
+
+/// The start and the end that a call names; else what is wrong with them. They are compared as they were given: rounding
+/// would let an end through that is the start itself, within a second.
+pub(super) fn time_range(ask: &Ask<'_>) -> Result<TimeRange, &'static str> {
+    let given = |name: &str| ask.input.0.get(name).and_then(Value::as_f64).unwrap_or_default();
+    if given("StartTime") >= given("EndTime") {
+        return Err("The parameter StartTime must be less than the parameter EndTime.");
+    }
+    let (start, end) = (ask.input.second("StartTime"), ask.input.second_from("EndTime"));
+    Ok(TimeRange::of_call(start.unwrap_or_default(), end.unwrap_or_default(), ask.call.now_ms))
 }
 
 /// A period that AWS takes.

@@ -30,8 +30,14 @@ pub(super) fn invalid_token() -> ApiError {
     ApiError::client("InvalidNextToken", "The next token specified is invalid.")
 }
 
+/// What a call names is not there. The model has two shapes for it: this one is of SetAlarmState and DeleteAlarms.
 pub(super) fn not_found(message: impl Into<String>) -> ApiError {
     ApiError { status: 404, ..ApiError::client("ResourceNotFound", message) }
+}
+
+/// The same of the calls on tags, which declare another shape: clients catch it by its name.
+pub(super) fn tagged_not_found(message: impl Into<String>) -> ApiError {
+    ApiError { status: 404, ..ApiError::client("ResourceNotFoundException", message) }
 }
 
 /// A failure of this program: its records, or its volumes.

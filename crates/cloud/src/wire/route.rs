@@ -52,18 +52,18 @@ pub struct NoRoute {
 /// A request for no service.
 pub fn route(parts: &Parts, body: &[u8], scope: Option<&str>) -> Result<Route, Box<NoRoute>> {
     let path = parts.uri.path();
+    let other = scope.filter(|service| Model::of(service).is_none());
+    if let Some(no_route) = other.and_then(|service| of_other_service(parts, body, service)) {
+        return Err(no_route);
+    }
     if path.starts_with("/service/") {
         return of_cbor(parts, path);
     }
     if let Some(target) = parts.headers.get("x-amz-target") {
         return of_target(target.to_str().unwrap_or_default());
     }
-    if path == "/snapshots" || path.starts_with("/snapshots/") {
-        return of_path("ebs", parts, path);
-    }
-    if path == "/list-rules" || path == "/rules" || path.starts_with("/rules/") || path.starts_with("/tags/")
-    {
-        return of_path("rbin", parts, path);
+    if let Some(found) = of_known_path(parts, path) {
+        return found;
     }
     if path == "/" {
         return of_form(parts, body, scope);
@@ -71,15 +71,44 @@ pub fn route(parts: &Parts, body: &[u8], scope: Option<&str>) -> Result<Route, B
     Err(unknown(Protocol::Json, None, &format!("{} {path}", parts.method)))
 }
 
+/// The refusal of a request that is signed for a service without a model, in the service's own protocol. None where the request
+/// itself is one of a service that is here: then its signature has the wrong scope, and is refused for that.
+fn of_other_service(parts: &Parts, body: &[u8], service: &str) -> Option<Box<NoRoute>> {
+    let path = parts.uri.path();
+    if path.starts_with("/service/") || parts.headers.contains_key("x-amz-target") {
+        return None;
+    }
+    // `/tags/` is a path of other services too, such as DLM.
+    if !path.starts_with("/tags/") && of_known_path(parts, path).is_some_and(|found| found.is_ok()) {
+        return None;
+    }
+    let parameters = if path == "/" { form(parts, body) } else { Vec::new() };
+    if let Some(action) = value(&parameters, "Action") {
+        let is_here = value(&parameters, "Version").and_then(with_version).is_some();
+        return (!is_here).then(|| {
+            let error =
+                ApiError::client("InvalidAction", not_here(&format!("{action} of the service {service}")));
+            no_route(Protocol::Query, None, error)
+        });
+    }
+    let protocol = if REST_XML.contains(&service) { Protocol::Query } else { Protocol::Json };
+    let operation = format!("{} {path} of the service {service}", parts.method);
+    Some(unknown(protocol, None, &operation))
+}
+
+/// Services whose clients read errors as XML, although their operations are paths: REST-XML in AWS's models.
+const REST_XML: [&str; 5] = ["cloudfront", "route53", "s3", "s3-outposts", "s3express"];
+
+fn not_here(operation: &str) -> String {
+    format!("{operation} is no operation of EC2, EBS, Recycle Bin, CloudWatch, KMS or STS")
+}
+
 fn no_route(protocol: Protocol, model: Option<&'static Model>, error: ApiError) -> Box<NoRoute> {
     Box::new(NoRoute { protocol, model, error })
 }
 
 fn unknown(protocol: Protocol, model: Option<&'static Model>, what: &str) -> Box<NoRoute> {
-    let mut error = ApiError::client(
-        "UnknownOperationException",
-        format!("{what} is no operation of EC2, EBS, Recycle Bin, CloudWatch, KMS or STS"),
-    );
+    let mut error = ApiError::client("UnknownOperationException", not_here(what));
     error.status = 404;
     no_route(protocol, model, error)
 }
@@ -123,6 +152,18 @@ fn of_target(target: &str) -> Result<Route, Box<NoRoute>> {
     Ok(found(model, Protocol::Json, action))
 }
 
+/// A path of the two services whose operations are paths; none where it is of neither.
+fn of_known_path(parts: &Parts, path: &str) -> Option<Result<Route, Box<NoRoute>>> {
+    if path == "/snapshots" || path.starts_with("/snapshots/") {
+        return Some(of_path("ebs", parts, path));
+    }
+    let is_of_rules = path == "/list-rules"
+        || path == "/rules"
+        || path.starts_with("/rules/")
+        || path.starts_with("/tags/");
+    is_of_rules.then(|| of_path("rbin", parts, path))
+}
+
 /// A path of a service whose operations are paths.
 fn of_path(service: &str, parts: &Parts, path: &str) -> Result<Route, Box<NoRoute>> {
     let model = Model::of(service).expect("its model is embedded");
@@ -158,22 +199,13 @@ fn labels(pattern: &str, path: &str) -> Option<Vec<(String, String)>> {
 
 /// A form with `Action` and `Version`.
 fn of_form(parts: &Parts, body: &[u8], scope: Option<&str>) -> Result<Route, Box<NoRoute>> {
-    let mut parameters = pairs(parts.uri.query().unwrap_or_default().as_bytes());
-    if parts.method == Method::POST {
-        parameters.extend(pairs(body));
-    } else if parts.method != Method::GET {
+    if parts.method != Method::POST && parts.method != Method::GET {
         return Err(unknown(Protocol::Query, None, &format!("{} /", parts.method)));
     }
-    let value =
-        |wanted: &str| parameters.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str());
-    let (action, version) = (value("Action"), value("Version"));
-    let speaks =
-        |model: &&Model| model.metadata.protocols.iter().any(|name| name == "ec2" || name == "query");
-    let of_version = |version: &str| {
-        Model::all().iter().filter(speaks).find(|model| model.metadata.api_version == version)
-    };
-    let in_scope = scope.and_then(Model::of).filter(speaks);
-    let model = version.and_then(of_version).or(in_scope);
+    let parameters = form(parts, body);
+    let (action, version) = (value(&parameters, "Action"), value(&parameters, "Version"));
+    let in_scope = scope.and_then(Model::of).filter(speaks_query);
+    let model = version.and_then(with_version).or(in_scope);
     let is_ec2 = model.is_none_or(|model| model.name == "ec2");
     let protocol = if is_ec2 { Protocol::Ec2Query } else { Protocol::Query };
     let missing = |name: &str| {
@@ -195,6 +227,28 @@ fn of_form(parts: &Parts, body: &[u8], scope: Option<&str>) -> Result<Route, Box
             Err(no_route(protocol, model, ApiError::client("NoSuchVersion", text)))
         }
     }
+}
+
+/// The parameters of the query, and of the body of a POST.
+fn form(parts: &Parts, body: &[u8]) -> Vec<(String, String)> {
+    let mut parameters = pairs(parts.uri.query().unwrap_or_default().as_bytes());
+    if parts.method == Method::POST {
+        parameters.extend(pairs(body));
+    }
+    parameters
+}
+
+fn value<'a>(form: &'a [(String, String)], wanted: &str) -> Option<&'a str> {
+    form.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str())
+}
+
+fn speaks_query(model: &&Model) -> bool {
+    model.metadata.protocols.iter().any(|name| name == "ec2" || name == "query")
+}
+
+/// The service of a version: those that are here differ in it.
+fn with_version(version: &str) -> Option<&'static Model> {
+    Model::all().iter().filter(speaks_query).find(|model| model.metadata.api_version == version)
 }
 
 fn pairs(form: &[u8]) -> Vec<(String, String)> {

@@ -305,6 +305,42 @@ fn lists_have_their_order_by_number_and_an_empty_tag_differs_from_none() {
 }
 
 #[test]
+fn a_service_that_is_not_built_is_named_by_the_scope_in_its_own_protocol() {
+    let refused = |request: http::request::Builder, body: &str, scope: &str| {
+        let (parts, ()) = request.body(()).unwrap().into_parts();
+        let NoRoute { protocol, model, error } = *route(&parts, body.as_bytes(), Some(scope)).unwrap_err();
+        assert!(model.is_none());
+        let built = " is no operation of EC2, EBS, Recycle Bin, CloudWatch, KMS or STS";
+        let operation = error.message.strip_suffix(built).unwrap_or_else(|| panic!("{}", error.message));
+        (protocol, error.code.into_owned(), error.status, operation.to_owned())
+    };
+    let query = |operation: &str| (Protocol::Query, "InvalidAction".to_owned(), 400, operation.to_owned());
+    let iam = "Action=ListAccountAliases&Version=2010-05-08";
+    assert_eq!(refused(Request::post("/"), iam, "iam"), query("ListAccountAliases of the service iam"));
+    let presigned = Request::get("/?Action=DescribeDBInstances&Version=2014-10-31");
+    assert_eq!(refused(presigned, "", "rds"), query("DescribeDBInstances of the service rds"));
+    let unversioned = refused(Request::post("/"), "Action=Publish", "sns");
+    assert_eq!(unversioned, query("Publish of the service sns"));
+    let other = |protocol: Protocol, operation: &str| {
+        (protocol, "UnknownOperationException".to_owned(), 404, operation.to_owned())
+    };
+    for path in ["/policies", "/tags/arn%3Aaws%3Adlm%3Aus-east-1%3A1%3Apolicy%2Fp", "/snapshots", "/rules"] {
+        let expected = other(Protocol::Json, &format!("GET {path} of the service dlm"));
+        assert_eq!(refused(Request::get(path), "", "dlm"), expected);
+    }
+    let tagging = Request::post("/").header("x-amz-target", "ResourceGroupsTaggingAPI_20170126.GetResources");
+    let expected = other(Protocol::Json, "ResourceGroupsTaggingAPI_20170126.GetResources");
+    assert_eq!(refused(tagging, "{}", "tagging"), expected);
+    let bucket = refused(Request::put("/bucket"), "<x/>", "s3");
+    assert_eq!(bucket, other(Protocol::Query, "PUT /bucket of the service s3"));
+    assert_eq!(refused(Request::get("/"), "", "s3"), other(Protocol::Query, "GET / of the service s3"));
+    // What is a request of a service that is here goes on, and is refused by its signature.
+    let (parts, ()) = Request::post("/").body(()).unwrap().into_parts();
+    let ec2 = b"Action=DescribeVolumes&Version=2016-11-15";
+    assert_eq!(route(&parts, ec2, Some("execute-api")).unwrap().model.name, "ec2");
+}
+
+#[test]
 fn requests_for_nothing_that_there_is_are_refused_in_their_own_protocol() {
     let refused = |request: http::request::Builder, body: &str| {
         let (parts, ()) = request.body(()).unwrap().into_parts();

@@ -202,3 +202,144 @@ fn keys_without_their_master_key_are_not_opened() {
     assert!(cause.contains("kms-master.key is missing"), "{cause}");
     drop(dir);
 }
+
+const DAY_MS: u64 = 86_400_000;
+
+/// The status of a key's rotation: the period, and the days until the next.
+fn rotation(rig: &Rig, key: &str) -> Option<(u64, f64)> {
+    let status = rig.kms("GetKeyRotationStatus", json!({"KeyId": key}));
+    let enabled = status["KeyRotationEnabled"].as_bool().unwrap();
+    assert_eq!(
+        enabled,
+        status.get("RotationPeriodInDays").is_some() && status.get("NextRotationDate").is_some()
+    );
+    enabled.then(|| {
+        let next = status["NextRotationDate"].as_f64().unwrap() - rig.now() as f64 / 1e3;
+        (status["RotationPeriodInDays"].as_u64().unwrap(), (next / 86_400.0 * 10.0).round() / 10.0)
+    })
+}
+
+#[test]
+fn rotation_is_kept_with_its_period_also_after_a_restart() {
+    let (rig, ids) = world();
+    let key = &ids["key"];
+    assert_eq!(rotation(&rig, key), None);
+    let enable = |rig: &Rig, days: Option<u64>| {
+        let mut input = json!({"KeyId": key});
+        if let Some(days) = days {
+            input["RotationPeriodInDays"] = json!(days);
+        }
+        rig.kms("EnableKeyRotation", input);
+    };
+    enable(&rig, None);
+    assert_eq!(rotation(&rig, key), Some((365, 365.0)));
+    rig.pass(10 * DAY_MS);
+    enable(&rig, Some(365));
+    assert_eq!(rotation(&rig, key), Some((365, 355.0)), "the same setting moves nothing");
+    for days in [90, 2_560] {
+        enable(&rig, Some(days));
+        assert_eq!(rotation(&rig, key), Some((days, days as f64)));
+    }
+    let rig = rig.reopened();
+    assert_eq!(rotation(&rig, key), Some((2_560, 2_560.0)));
+    // A disabled key keeps the setting; one that is pending deletion shows none until that is cancelled.
+    rig.kms("DisableKey", json!({"KeyId": key}));
+    assert_eq!(rotation(&rig, key), Some((2_560, 2_560.0)));
+    rig.kms("ScheduleKeyDeletion", json!({"KeyId": key}));
+    assert_eq!(rotation(&rig, key), None);
+    rig.kms("CancelKeyDeletion", json!({"KeyId": key}));
+    assert_eq!(rotation(&rig, key), Some((2_560, 2_560.0)));
+    rig.kms("EnableKey", json!({"KeyId": key}));
+    rig.kms("DisableKeyRotation", json!({"KeyId": key}));
+    assert_eq!(rotation(&rig, key), None);
+    assert_eq!(rotation(&rig, &ids["managed"]), Some((365, 355.0)), "AWS rotates its keys each year");
+}
+
+#[test]
+fn a_rotated_key_has_new_material_and_reads_what_it_encrypted_before() {
+    let (rig, ids) = world();
+    let key = &ids["key"];
+    let decrypts = |rig: &Rig, blob: &str| {
+        let input = json!({"CiphertextBlob": blob, "EncryptionContext": {"a": "b"}});
+        text(&rig.kms("Decrypt", input)["Plaintext"]) == "c2VjcmV0"
+    };
+    let encrypt = |rig: &Rig| {
+        let input = json!({"KeyId": key, "Plaintext": "c2VjcmV0", "EncryptionContext": {"a": "b"}});
+        text(&rig.kms("Encrypt", input)["CiphertextBlob"])
+    };
+    let rotations = |rig: &Rig, limit: u64| {
+        let listed = rig.kms("ListKeyRotations", json!({"KeyId": key, "Limit": limit}));
+        let rows = listed["Rotations"].as_array().unwrap().clone();
+        assert!(rows.iter().all(|row| row["KeyId"] == json!(key)));
+        let kinds = rows.iter().map(|row| text(&row["RotationType"])).collect::<Vec<_>>();
+        (kinds, listed["Truncated"].as_bool().unwrap())
+    };
+    assert_eq!(rotations(&rig, 5), (Vec::new(), false));
+    rig.kms("EnableKeyRotation", json!({"KeyId": key, "RotationPeriodInDays": 90}));
+    rig.pass(DAY_MS);
+    assert_eq!(rig.kms("RotateKeyOnDemand", json!({"KeyId": key}))["KeyId"], json!(key));
+    let second = encrypt(&rig);
+    assert_eq!(rotation(&rig, key), Some((90, 89.0)), "on demand changes no schedule");
+    rig.pass(89 * DAY_MS);
+    let third = encrypt(&rig);
+    assert_eq!(rotations(&rig, 5).0, ["ON_DEMAND", "AUTOMATIC"]);
+    assert_eq!(rotations(&rig, 1), (vec!["ON_DEMAND".to_owned()], true));
+    assert_eq!(rotation(&rig, key), Some((90, 90.0)));
+    // A disabled key is rotated once it is enabled again.
+    rig.kms("DisableKey", json!({"KeyId": key}));
+    rig.pass(1_000 * DAY_MS);
+    assert_eq!(rotations(&rig, 5).0.len(), 2);
+    rig.kms("EnableKey", json!({"KeyId": key}));
+    assert_eq!(rotations(&rig, 5).0, ["ON_DEMAND", "AUTOMATIC", "AUTOMATIC"]);
+    let rig = rig.reopened();
+    for blob in [&ids["blob"], &second, &third, &encrypt(&rig)] {
+        assert!(decrypts(&rig, blob));
+    }
+    for _ in 1..25 {
+        rig.kms("RotateKeyOnDemand", json!({"KeyId": key}));
+    }
+    let error = rig.attempt_kms("RotateKeyOnDemand", &json!({"KeyId": key})).unwrap_err();
+    assert_eq!(error.code, "LimitExceededException");
+    assert!(decrypts(&rig, &ids["blob"]));
+}
+
+#[test]
+fn the_alias_of_ebs_is_listed_in_every_region_and_account_before_its_key() {
+    let rig = Rig::new();
+    let key = rig.key();
+    for alias in ["alias/a", "alias/z"] {
+        rig.kms("CreateAlias", json!({"AliasName": alias, "TargetKeyId": key}));
+    }
+    let list = |caller: (&str, &str), input: &Value| {
+        let listed = support::answer(&*rig.kms, &rig.rights, rig.now(), caller, "ListAliases", (input, &[]));
+        Value::Object(listed.unwrap().output)
+    };
+    for (account, region) in [(ACCOUNT, "eu-west-3"), (OTHER, REGION)] {
+        let arn = format!("arn:aws:kms:{region}:{account}:alias/aws/ebs");
+        let row = json!([{"AliasName": "alias/aws/ebs", "AliasArn": arn}]);
+        assert_eq!(list((account, region), &json!({}))["Aliases"], row, "without a key and dates");
+    }
+    let own = |input: &Value| column(&list((ACCOUNT, REGION), input)["Aliases"], "AliasName");
+    let names = ["alias/a", "alias/aws/ebs", "alias/z"];
+    assert_eq!(own(&json!({})), names);
+    assert_eq!(own(&json!({"KeyId": key})), ["alias/a", "alias/z"]);
+    // By pages of one, each once and in order.
+    let (mut seen, mut input) = (Vec::new(), json!({"Limit": 1}));
+    loop {
+        let page = list((ACCOUNT, REGION), &input);
+        seen.extend(column(&page["Aliases"], "AliasName"));
+        if page["Truncated"] == false {
+            break;
+        }
+        input["Marker"] = page["NextMarker"].clone();
+    }
+    assert_eq!(seen, names);
+    // Its ARN makes the key, too, as Terraform's data source asks for it.
+    let arn = format!("arn:aws:kms:{REGION}:{ACCOUNT}:alias/aws/ebs");
+    let made = rig.kms("DescribeKey", json!({"KeyId": arn}))["KeyMetadata"]["KeyId"].clone();
+    let listed = list((ACCOUNT, REGION), &json!({}));
+    assert_eq!(
+        (own(&json!({})), &listed["Aliases"][1]["TargetKeyId"]),
+        (names.map(str::to_owned).to_vec(), &made)
+    );
+}

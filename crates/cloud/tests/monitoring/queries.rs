@@ -2,6 +2,7 @@
 
 use ebbtide_cloud::monitoring::Gauge;
 use ebbtide_volume::Op;
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::support::{ACCOUNT, INSTANCE, REGION, Rig, START, dimensions};
@@ -100,8 +101,117 @@ fn the_end_is_exclusive_and_the_start_is_rounded_down() {
     assert_eq!(times(at(0.0), at(120.0), 60), [0, 60]);
     assert_eq!(times(at(59.9), at(120.5), 60), [0, 60, 120]);
     assert_eq!(times(at(60.0), at(61.0), 60), [60]);
-    // Whole periods of five minutes, although the start is within one.
-    assert_eq!(times(at(130.0), at(200.0), 300), [0]);
+    // The first period begins at the start, not at a multiple of five minutes.
+    assert_eq!(times(at(130.0), at(200.0), 300), [120]);
+}
+
+/// The points of reads of GetMetricStatistics and of GetMetricData, as seconds from the start of the test and sums.
+fn sums(rig: &Rig, start: f64, end: f64, period: u64) -> [Vec<(u64, f64)>; 2] {
+    let statistics = rig.call(
+        "GetMetricStatistics",
+        json!({"Namespace": "AWS/EBS", "MetricName": "VolumeReadOps", "Dimensions": dimensions(DB, ""),
+            "StartTime": start, "EndTime": end, "Period": period, "Statistics": ["Sum"]}),
+    );
+    let row = |point: &Value| (point["Timestamp"].as_u64().unwrap() - START, point["Sum"].as_f64().unwrap());
+    let statistics = statistics["Datapoints"].as_array().unwrap().iter().map(row).collect();
+    let data = rig.call(
+        "GetMetricData",
+        json!({"StartTime": start, "EndTime": end, "ScanBy": "TimestampAscending",
+            "MetricDataQueries": [query("r", "VolumeReadOps", period)]}),
+    );
+    let result = &data["MetricDataResults"][0];
+    let times = result["Timestamps"].as_array().unwrap().iter().map(|at| at.as_u64().unwrap() - START);
+    let values = result["Values"].as_array().unwrap().iter().map(|value| value.as_f64().unwrap());
+    [statistics, times.zip(values).collect()]
+}
+
+#[test]
+fn periods_begin_at_the_start_and_have_nothing_from_before_it_or_after_the_end() {
+    // A minute of 60 reads each, for 25 minutes.
+    let rig = rig(25);
+    let at = |seconds: f64| START as f64 + seconds;
+    let both = |start: f64, end: f64, period: u64| {
+        let [statistics, data] = sums(&rig, at(start), at(end), period);
+        assert_eq!(statistics, data, "{start} {end} {period}");
+        statistics
+    };
+    // One window is one point with the time of its start, whatever the hour.
+    assert_eq!(both(180.0, 3_780.0, 3_600), [(180, 22.0 * 60.0)]);
+    assert_eq!(both(217.0, 3_817.0, 3_600), [(180, 22.0 * 60.0)], "the start is rounded down to the minute");
+    assert_eq!(both(420.0, 1_320.0, 420), [(420, 420.0), (840, 420.0), (1_260, 60.0)]);
+    assert_eq!(both(60.0, 240.0, 3_600), [(60, 180.0)], "the period is longer than the span");
+    assert_eq!(both(60.0, 240.1, 3_600), [(60, 240.0)]);
+    // Below a minute each point has the minute that begins in it.
+    assert_eq!(both(55.0, 130.0, 10), [(60, 60.0), (120, 60.0)]);
+    assert_eq!(both(55.0, 130.0, 30), [(60, 60.0), (120, 60.0)]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn periods_of_any_length_add_up_to_the_minutes_of_the_span(
+        start in 0_u32..1_500,
+        length in 1_u32..2_000,
+        minutes in 1_u64..70,
+    ) {
+        let first = START + u64::from(start) / 60 * 60;
+        let (start, end) = (START as f64 + f64::from(start), START as f64 + f64::from(start + length));
+        WITH_READS.with(|rig| {
+            let [by_minute, _] = sums(rig, start, end, 60);
+            let [statistics, data] = sums(rig, start, end, minutes * 60);
+            let total = |points: &[(u64, f64)]| points.iter().map(|(_, sum)| sum).sum::<f64>();
+            prop_assert_eq!(total(&statistics), total(&by_minute));
+            prop_assert_eq!(&statistics, &data);
+            for (time, _) in statistics {
+                prop_assert!((START + time) as f64 > start - 60.0 && ((START + time) as f64) < end);
+                prop_assert_eq!((START + time - first) % (minutes * 60), 0);
+            }
+            Ok(())
+        })?;
+    }
+}
+
+thread_local! {
+    /// 25 minutes of 60 reads each, for all cases of a property.
+    static WITH_READS: Rig = rig(25);
+}
+
+#[test]
+fn metric_math_has_the_points_of_periods_that_begin_at_the_start() {
+    let rig = rig(10);
+    let mut reads = query("r", "VolumeReadOps", 300);
+    reads["ReturnData"] = json!(false);
+    let fill = json!({"Id": "f", "Expression": "FILL(r, 0) / PERIOD(r)"});
+    let input = json!({"StartTime": START + 130, "EndTime": START + 1_330, "ScanBy": "TimestampAscending",
+        "MetricDataQueries": [reads, fill]});
+    let answer = rig.call("GetMetricData", input);
+    let result = &answer["MetricDataResults"][0];
+    assert_eq!(
+        result["Timestamps"],
+        json!([START + 120, START + 420, START + 720, START + 1_020, START + 1_320])
+    );
+    assert_eq!(result["Values"], json!([1.0, 0.6, 0.0, 0.0, 0.0]));
+}
+
+#[test]
+fn a_start_that_is_not_before_the_end_is_refused_also_within_a_second() {
+    let rig = rig(1);
+    let (start, message) = (START as f64, "The parameter StartTime must be less than the parameter EndTime.");
+    for (first, last) in [(0.0, 0.0), (30.25, 30.25), (30.5, 30.25), (60.0, 0.0)] {
+        let (first, last) = (start + first, start + last);
+        let statistics = json!({"Namespace": "AWS/EBS", "MetricName": "VolumeReadOps", "StartTime": first,
+            "EndTime": last, "Period": 60, "Statistics": ["Sum"]});
+        let data = json!({"StartTime": first, "EndTime": last,
+            "MetricDataQueries": [query("r", "VolumeReadOps", 60)]});
+        for (action, input, code) in [
+            ("GetMetricStatistics", statistics, "InvalidParameterValue"),
+            ("GetMetricData", data, "ValidationError"),
+        ] {
+            let error = rig.attempt(action, &input).unwrap_err();
+            assert_eq!((&*error.code, &*error.message), (code, message), "{action} {first} {last}");
+        }
+    }
 }
 
 #[test]

@@ -89,7 +89,7 @@ fn logs_on_volumes_of_their_own_leave_the_iops_of_the_data_to_the_pages() {
 
 #[test]
 fn a_run_on_one_volume_gives_the_figures_that_were_recorded() {
-    // Recorded when runs came to begin with dirty pages in balance. A change of the model changes them: on purpose alone.
+    // Recorded when runs came to begin with dirty pages in balance, on volumes that merge only what waits for a limit. A change of the model changes them: on purpose alone.
     let outcome = run(with(limited(2_000).into()));
     let sum: u64 = outcome.files.iter().map(|file| file.operations).sum();
     assert_eq!(outcome.volumes.len(), 1);
@@ -97,7 +97,7 @@ fn a_run_on_one_volume_gives_the_figures_that_were_recorded() {
     assert_eq!((outcome.transactions, sum, outcome.latency_at(0.99)), RECORDED);
 }
 
-const RECORDED: (u64, u64, Option<Nanos>) = (60_762, 120_017, Some(Nanos(166_592_511)));
+const RECORDED: (u64, u64, Option<Nanos>) = (61_253, 120_005, Some(Nanos(164_626_431)));
 
 #[test]
 fn the_same_seed_gives_the_same_run_on_several_volumes() {

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use super::setup::{Setup, Treatment};
 use super::{Alarm, NewState, State};
 use crate::ApiError;
-use crate::monitoring::data::{Evaluation, Range};
+use crate::monitoring::data::Evaluation;
+use crate::monitoring::span::TimeRange;
 use crate::monitoring::{DbError, Monitoring, input};
 
 /// Periods that are looked at beyond those that are evaluated, in case that some of these have no value. AWS's own number
@@ -81,7 +82,7 @@ impl Monitoring {
     fn evaluate(&self, alarm: &Alarm, now_ms: u64, until: u64) -> Result<Option<NewState>, ApiError> {
         let setup = Setup::read(&alarm.config)?;
         let start = until.saturating_sub((setup.periods + MORE_PERIODS) * setup.period);
-        let range = Range { start, end: until, is_aligned: false };
+        let range = TimeRange::exact(start, until);
         let account = (alarm.owner.as_str(), alarm.region.as_str());
         let evaluation = Evaluation::new(self, account, &setup.queries, range);
         let mut found = evaluation.of(&setup.queries[setup.compared])?;

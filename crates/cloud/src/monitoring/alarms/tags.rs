@@ -1,4 +1,7 @@
 //! Tags of alarms.
+//!
+//! The three calls declare InvalidParameterValue and ResourceNotFoundException alone of what a caller can do wrong (AWS's
+//! model of the service).
 
 use serde_json::{Map, Value, json};
 
@@ -50,7 +53,7 @@ impl Monitoring {
         change(&mut alarm);
         if alarm.tags.len() > MOST_TAGS {
             let message = format!("An alarm can have at most {MOST_TAGS} tags.");
-            return Err(refuse::validation(message));
+            return Err(refuse::invalid_value(message));
         }
         self.commit(&mut alarms, vec![alarm], &[], &[]).map_err(|error| refuse::internal(&error))?;
         Ok(Map::new())
@@ -63,9 +66,9 @@ fn named<'a>(ask: &Ask<'a>) -> Result<&'a str, ApiError> {
     let prefix = access::alarm_arn(ask.account(), "");
     arn.strip_prefix(&prefix)
         .filter(|name| !name.is_empty())
-        .ok_or_else(|| refuse::validation(format!("Invalid arn syntax: {arn}")))
+        .ok_or_else(|| refuse::invalid_value(format!("Invalid arn syntax: {arn}")))
 }
 
 fn unknown(name: &str) -> ApiError {
-    refuse::not_found(format!("Unknown alarm {name}"))
+    refuse::tagged_not_found(format!("Unknown alarm {name}"))
 }
