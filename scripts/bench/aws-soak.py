@@ -413,7 +413,7 @@ def soak(server, seed, duration, kills):
     user = server.run("user", "create", "soak")
     key = (user["access_key_id"], user["secret_access_key"])
     api = [sdk(server.url, key, name) for name in ("ec2", "ebs", "cloudwatch")]
-    ran = api[0].run_instances(MinCount=1, MaxCount=1, InstanceType="m5.large", ImageId="ami-00000000")
+    ran = api[0].run_instances(MinCount=1, MaxCount=1, InstanceType="m5.large", ImageId="ami-ffffffff")  # without a root volume, which no client made
     instance = ran["Instances"][0]["InstanceId"]
     clients = [Client(number, seed, api, instance, server) for number in range(CLIENTS)]
     begun, failures, starts = time.monotonic(), [], []

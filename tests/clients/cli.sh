@@ -19,7 +19,7 @@ TOKEN=$("$AWS" ebs list-snapshot-blocks --snapshot-id "$SNAPSHOT" --query 'Block
 cmp "$SCRATCH/block" "$SCRATCH/got" && echo "the block is the same"
 
 # Metrics of the volume that is attached.
-VOLUME=$("$AWS" ec2 describe-volumes --filters Name=status,Values=in-use --query 'Volumes[0].VolumeId' --output text)
+VOLUME=$("$AWS" ec2 describe-volumes --filters Name=status,Values=in-use Name=size,Values=20 --query 'Volumes[0].VolumeId' --output text)
 cat >"$SCRATCH/queries.json" <<QUERIES
 [{"Id": "w", "ReturnData": false, "MetricStat": {"Period": 60, "Stat": "Sum", "Metric": {"Namespace": "AWS/EBS",
   "MetricName": "VolumeWriteBytes", "Dimensions": [{"Name": "VolumeId", "Value": "$VOLUME"}]}}},

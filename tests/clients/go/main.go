@@ -48,7 +48,8 @@ func expect(err error, code string) error {
 
 func runInstance(ctx context.Context, client *ec2.Client) (string, error) {
 	started, err := client.RunInstances(ctx, &ec2.RunInstancesInput{
-		ImageId: aws.String("ami-00000000"), InstanceType: types.InstanceTypeM6iLarge,
+		// The image without a root volume: devices and volumes are counted.
+		ImageId: aws.String("ami-ffffffff"), InstanceType: types.InstanceTypeM6iLarge,
 		MinCount: aws.Int32(1), MaxCount: aws.Int32(1),
 	})
 	if err != nil {
