@@ -105,3 +105,42 @@ new_data() {
             >"$WORK/new.log" 2>&1 || none "--initialize-insecure failed: $(tail -n 3 "$WORK/new.log")" ;;
     esac
 }
+
+# --- one server on one data directory --------------------------------------------------------
+
+# Takes the server NAME ($1, a row of scripts/servers.sh), fetched into the temporary folder, or the program SERVER ($2), and makes
+# its data directory. EBBTIDE_SERVERS names a folder of servers that were fetched before.
+prepare() {
+    local here
+    command -v mariadb >/dev/null || packages mariadb-client-core=1:10.11.19-0+deb12u1
+    if [ -n "${2-}" ]; then
+        SERVER=$(command -v "$2") || none "the server $2 is missing"
+    else
+        here=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")
+        SERVER=$(EBBTIDE_SERVERS=${EBBTIDE_SERVERS-$WORK/servers} "$here/../scripts/servers.sh" "$1" 2>"$WORK/fetch.log" | awk '{print $2}')
+        [ -x "$SERVER" ] || none "$1 could not be fetched: $(tail -n 1 "$WORK/fetch.log")"
+    fi
+    OWN=(--skip-log-bin)
+    VERSION=$("$SERVER" --no-defaults --version) || none "$SERVER --version failed"
+    echo "server: ${SERVER##*/} ${VERSION#*  }"
+    case $VERSION in *MariaDB*) ;; *) OWN+=(--secure-file-priv=) ;; esac
+    new_data "$WORK/data"
+}
+# Starts it with the options given, or ends the script.
+start() { start_server "$WORK/data" "$WORK/log" "$@" || none "the server does not start: $(tail -n 3 "$WORK/log")"; }
+# The answer to a statement, without headings; an error is its text.
+sql() { client -e "$1" 2>&1; }
+
+# Prints what was asked ($1) and what came of it ($2), and remembers whether that is as stated ($3).
+AS_STATED=yes
+seen() {
+    local answer
+    answer=$(tr '\t\n' '  ' <<<"$2" | sed 's/ *$//')
+    printf '  %-72s %s\n' "$1" "$answer"
+    if [ "$answer" != "$3" ]; then
+        AS_STATED=no
+        printf '  %-72s %s\n' "" "stated: $3"
+    fi
+}
+# Ends the script by what was seen.
+conclude() { if [ "$AS_STATED" = yes ]; then verdict yes "as stated"; else verdict no "changed"; fi; }

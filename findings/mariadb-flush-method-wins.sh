@@ -3,17 +3,17 @@
 #
 #   mariadb-flush-method-wins.sh [SERVER]     without SERVER: MariaDB 11.8 of Debian 13, in a temporary folder
 #
-# Guess: innodb_data_file_buffering = OFF in the option file beside innodb_flush_method = fsync turns the page cache off: it is
+# Expected: innodb_data_file_buffering = OFF in the option file beside innodb_flush_method = fsync turns the page cache off: it is
 #   the newer variable, and SET GLOBAL changes it while the server runs.
-# What happens (11.8.9): SET GLOBAL works until the next start. Then innodb_flush_method wins over the other option, whatever
+# Seen (11.8.9): SET GLOBAL works until the next start. Then innodb_flush_method wins over the other option, whatever
 #   their order, and without a message. O_DIRECT does not win: innodb_data_file_buffering = ON holds beside it.
 # What to do: remove innodb_flush_method from the option files.
 #
 # Exit codes: 0 as stated; 1 changed; 2 usage; 3 it could not be set up.
-set -euo pipefail
-case "${1-}" in -*) sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "$0" >&2 && exit 2 ;; esac
-# shellcheck source=findings/server.bash
-source "$(dirname -- "$(readlink -f -- "$0")")/server.bash"
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "$(dirname -- "$0")/lib.sh"
+
+usage_for "$@"
 prepare mariadb-11.8 "${1-}"
 BUFFERING='SELECT @@GLOBAL.innodb_data_file_buffering'
 
@@ -21,17 +21,17 @@ start --innodb-flush-method=fsync
 seen "innodb-flush-method=fsync" "$(sql "$BUFFERING")" 1
 sql 'SET GLOBAL innodb_data_file_buffering = OFF'
 seen "after SET GLOBAL innodb_data_file_buffering = OFF" "$(sql "$BUFFERING")" 0
-end
+end_server
 start --innodb-flush-method=fsync --innodb-data-file-buffering=OFF
 seen "innodb-flush-method=fsync, innodb-data-file-buffering=OFF" "$(sql "$BUFFERING")" 1
-end
+end_server
 start --innodb-data-file-buffering=OFF --innodb-flush-method=fsync
 seen "the same in the other order" "$(sql "$BUFFERING")" 1
-end
+end_server
 start --innodb-flush-method=O_DIRECT --innodb-data-file-buffering=ON
 seen "innodb-flush-method=O_DIRECT, innodb-data-file-buffering=ON" "$(sql "$BUFFERING")" 1
-end
+end_server
 start --innodb-data-file-buffering=OFF
 seen "innodb-data-file-buffering=OFF alone" "$(sql "$BUFFERING")" 0
-end
+end_server
 conclude

@@ -3,16 +3,16 @@
 #
 #   mariadb-killed-resize-answers-success.sh [SERVER]     without SERVER: MariaDB 11.8 of Debian 13, in a temporary folder
 #
-# Guess: a killed statement ends with an error (1317, interrupted), as others do; success means the new size.
-# What happens (10.11.19, 11.8.9): Query OK, and innodb_log_file_size is the old one. A script that checks the exit code of
+# Expected: a killed statement ends with an error (1317, interrupted), as others do; success means the new size.
+# Seen (10.11.19, 11.8.9): Query OK, and innodb_log_file_size is the old one. A script that checks the exit code of
 #   its client takes the log for larger than it is: read the variable back.
 # A resize waits for a checkpoint, about a second on an idle server. TRIES (10) resizes are killed; one is enough.
 #
 # Exit codes: 0 as stated; 1 changed; 2 usage; 3 it could not be set up.
-set -euo pipefail
-case "${1-}" in -*) sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "$0" >&2 && exit 2 ;; esac
-# shellcheck source=findings/server.bash
-source "$(dirname -- "$(readlink -f -- "$0")")/server.bash"
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "$(dirname -- "$0")/lib.sh"
+
+usage_for "$@"
 prepare mariadb-11.8 "${1-}"
 SIZE='SELECT @@GLOBAL.innodb_log_file_size'
 WAITING="SELECT id FROM information_schema.processlist WHERE info LIKE 'SET GLOBAL innodb_log%'"
@@ -39,7 +39,7 @@ for try in $(seq "${TRIES:-10}"); do
     if [ "$OLD" = "$NEW" ]; then
         seen "a resize from $OLD to $(((400 + 16 * try) * 1048576)) bytes, killed" "exit code $CODE, $NEW bytes$(cat "$WORK/answer")" \
             "exit code 0, $OLD bytes"
-        end
+        end_server
         conclude
     fi
 done

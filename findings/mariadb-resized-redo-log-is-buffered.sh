@@ -3,17 +3,17 @@
 #
 #   mariadb-resized-redo-log-is-buffered.sh [SERVER]     without SERVER: MariaDB 11.8 of Debian 13, in a temporary folder
 #
-# Guess: SET GLOBAL innodb_log_file_size changes the size alone.
-# What happens (10.11.19, 11.8.9): the new ib_logfile0 is open without O_DIRECT until the next start, and
+# Expected: SET GLOBAL innodb_log_file_size changes the size alone.
+# Seen (10.11.19, 11.8.9): the new ib_logfile0 is open without O_DIRECT until the next start, and
 #   innodb_log_file_buffering reads OFF. SET GLOBAL innodb_log_file_buffering = OFF does not bring O_DIRECT back; after ON it
 #   answers success, and the variable stays ON.
 #
 # Linux only: it reads the flags in /proc/PID/fdinfo. The folder must be on a file system that takes O_DIRECT (TMPDIR).
 # Exit codes: 0 as stated; 1 changed; 2 usage; 3 it could not be set up.
-set -euo pipefail
-case "${1-}" in -*) sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "$0" >&2 && exit 2 ;; esac
-# shellcheck source=findings/server.bash
-source "$(dirname -- "$(readlink -f -- "$0")")/server.bash"
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "$(dirname -- "$0")/lib.sh"
+
+usage_for "$@"
 prepare mariadb-11.8 "${1-}"
 BUFFERING='SELECT @@GLOBAL.innodb_log_file_buffering'
 # O_DIRECT as this machine has it.
@@ -22,9 +22,9 @@ DIRECT=$(python3 -c 'import os; print(os.O_DIRECT)') || none "python3 is missing
 # Whether the server has its redo log open with O_DIRECT.
 redo_log() {
     local file flags
-    for file in "/proc/$PID/fd"/*; do
+    for file in "/proc/$SERVER_PID/fd"/*; do
         if [[ $(readlink "$file") == */data/ib_logfile0 ]]; then
-            flags=$(awk '$1 == "flags:" { print $2 }' "/proc/$PID/fdinfo/${file##*/}")
+            flags=$(awk '$1 == "flags:" { print $2 }' "/proc/$SERVER_PID/fdinfo/${file##*/}")
             if (((8#$flags & DIRECT) != 0)); then echo direct; else echo buffered; fi
             return
         fi
@@ -43,8 +43,8 @@ sql 'SET GLOBAL innodb_log_file_buffering = ON'
 seen "after SET GLOBAL innodb_log_file_buffering = ON" "$(sql "$BUFFERING") $(redo_log)" "1 buffered"
 seen "SET GLOBAL innodb_log_file_buffering = OFF answers" "$(sql 'SET GLOBAL innodb_log_file_buffering = OFF' && echo success)" success
 seen "after it" "$(sql "$BUFFERING") $(redo_log)" "1 buffered"
-end
+end_server
 start --innodb-log-file-size=32M --innodb-flush-method=O_DIRECT
 seen "after a restart" "$(sql "$BUFFERING") $(redo_log)" "0 direct"
-end
+end_server
 conclude

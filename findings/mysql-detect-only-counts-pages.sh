@@ -3,15 +3,15 @@
 #
 #   mysql-detect-only-counts-pages.sh [SERVER]     without SERVER: MySQL 9.7 of Debian sid, in a temporary folder
 #
-# Guess: pages written times the size of a page are the bytes of the doublewrite files.
-# What happens (9.7.4): the counter grows as with ON, and the doublewrite files get less than a tenth of the bytes: the numbers
+# Expected: pages written times the size of a page are the bytes of the doublewrite files.
+# Seen (9.7.4): the counter grows as with ON, and the doublewrite files get less than a tenth of the bytes: the numbers
 #   of the pages, and not what is in them.
 #
 # Exit codes: 0 as stated; 1 changed; 2 usage; 3 it could not be set up.
-set -euo pipefail
-case "${1-}" in -*) sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "$0" >&2 && exit 2 ;; esac
-# shellcheck source=findings/server.bash
-source "$(dirname -- "$(readlink -f -- "$0")")/server.bash"
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "$(dirname -- "$0")/lib.sh"
+
+usage_for "$@"
 prepare mysql-9.7 "${1-}"
 
 status() { sql "SELECT VARIABLE_VALUE FROM performance_schema.global_status WHERE VARIABLE_NAME = '$1'"; }
@@ -48,7 +48,7 @@ write_pages
 read -r ON_PAGES ON_BYTES <<<"$(pages_and_bytes)"
 sql 'SET GLOBAL innodb_doublewrite = DETECT_ONLY'
 read -r PAGES BYTES <<<"$(pages_and_bytes)"
-end
+end_server
 echo "  ON: $ON_PAGES pages are counted, $ON_BYTES bytes of doublewrite files; DETECT_ONLY: $PAGES pages, $BYTES bytes"
 ((ON_PAGES > 100 && ON_BYTES > ON_PAGES * 16384 / 2)) || none "with ON too few pages were written twice"
 seen "DETECT_ONLY counts over 100 pages" "$((PAGES > 100))" 1

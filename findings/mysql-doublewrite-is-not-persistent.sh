@@ -3,15 +3,15 @@
 #
 #   mysql-doublewrite-is-not-persistent.sh [SERVER]     without SERVER: MySQL 9.7 of Debian sid, in a temporary folder
 #
-# Guess: a global variable that SET GLOBAL changes takes SET PERSIST too, and either all of its values can be set or none.
-# What happens (9.7.4): error 1238 (non persistent variable) of SET PERSIST and SET PERSIST_ONLY; error 1210 of SET GLOBAL from
+# Expected: a global variable that SET GLOBAL changes takes SET PERSIST too, and either all of its values can be set or none.
+# Seen (9.7.4): error 1238 (non persistent variable) of SET PERSIST and SET PERSIST_ONLY; error 1210 of SET GLOBAL from
 #   and to OFF. The option file has to keep the value.
 #
 # Exit codes: 0 as stated; 1 changed; 2 usage; 3 it could not be set up.
-set -euo pipefail
-case "${1-}" in -*) sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "$0" >&2 && exit 2 ;; esac
-# shellcheck source=findings/server.bash
-source "$(dirname -- "$(readlink -f -- "$0")")/server.bash"
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "$(dirname -- "$0")/lib.sh"
+
+usage_for "$@"
 prepare mysql-9.7 "${1-}"
 
 # The number of the error of a statement, or the value after it.
@@ -26,8 +26,8 @@ seen "from ON: SET GLOBAL innodb_doublewrite = DETECT_ONLY" "$(answer 'SET GLOBA
 seen "SET PERSIST innodb_doublewrite = ON" "$(answer 'SET PERSIST innodb_doublewrite = ON')" "ERROR 1238"
 seen "SET PERSIST_ONLY innodb_doublewrite = ON" "$(answer 'SET PERSIST_ONLY innodb_doublewrite = ON')" "ERROR 1238"
 seen "from DETECT_ONLY: SET GLOBAL innodb_doublewrite = OFF" "$(answer 'SET GLOBAL innodb_doublewrite = OFF')" "ERROR 1210"
-end
+end_server
 start --innodb-doublewrite=OFF
 seen "from OFF: SET GLOBAL innodb_doublewrite = ON" "$(answer 'SET GLOBAL innodb_doublewrite = ON')" "ERROR 1210"
-end
+end_server
 conclude
