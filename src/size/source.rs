@@ -99,7 +99,7 @@ impl Source {
                     .map_err(|error| refuse_record(&error))?;
                 let origin = match all.tool {
                     CLOUDWATCH => LoadOrigin::EbsMetrics,
-                    "sar" => LoadOrigin::HostTogether,
+                    _ if all.together => LoadOrigin::HostTogether,
                     _ => LoadOrigin::Host,
                 };
                 let (volumes, idle) = chosen(&all, args.device.as_deref())?;

@@ -34,6 +34,7 @@ pub(crate) struct Slots {
 
 impl Slots {
     /// From when on all limits cover it.
+    #[inline]
     fn latest(&self) -> Nanos {
         let volume = self.volume_iops.max(self.volume_throughput);
         volume.max(self.instance_iops).max(self.instance_throughput)
@@ -122,8 +123,11 @@ impl Accountant {
     #[inline]
     pub(crate) fn charge(&mut self, io: Io, now: Nanos) -> Charge {
         let charge = self.count(io, now);
-        let free = self.rules.free_writes && io.op == Op::Write;
-        if free { Charge { operations: 0, bytes: 0, begins_unit: false, ..charge } } else { charge }
+        if self.rules.free_writes && io.op == Op::Write {
+            self.slots[self.current] = Slots::default();
+            return Charge { operations: 0, bytes: 0, begins_unit: false, ..charge };
+        }
+        charge
     }
 
     #[inline]
@@ -203,8 +207,8 @@ impl Accountant {
 
     /// From when on the limits cover the unit that the stream of the I/O that was charged last is in.
     #[inline]
-    pub(crate) fn unit(&self) -> Slots {
-        self.slots[self.current]
+    pub(crate) fn unit(&self) -> &Slots {
+        &self.slots[self.current]
     }
 
     /// Notes from when on the limits cover the I/O that was charged last, and when it completes.
@@ -232,7 +236,8 @@ impl Accountant {
         self.hand = (stream + 1) % STREAMS;
         (self.begin[stream], self.next[stream]) = (begin, next);
         (self.room[stream], self.paid[stream]) = (0, 0);
-        (self.slots[stream], self.open_until[stream]) = (Slots::default(), Nanos::ZERO);
+        // Its slots follow with `granted`: a new stream begins a unit.
+        self.open_until[stream] = Nanos::ZERO;
         stream
     }
 }

@@ -317,8 +317,8 @@ const BUFFERED: [&str; 3] = ["fsync", "littlesync", "nosync"];
 /// Past the page cache, on MariaDB from 11.0 on: now, and after the next start.
 fn uncached(v: &View<'_>, method: Option<&str>) -> Result<Fix, Gap> {
     let set = [("innodb_data_file_buffering", "OFF", Dynamic::ALWAYS)];
-    let wins = method.filter(|method| BUFFERED.iter().any(|own| own.eq_ignore_ascii_case(method)));
-    let Some(method) = wins else { return v.fix("Write data files past the page cache.", &set) };
+    let buffered = method.filter(|method| BUFFERED.iter().any(|own| own.eq_ignore_ascii_case(method)));
+    let Some(method) = buffered else { return v.fix("Write data files past the page cache.", &set) };
     let text = format!(
         "Write data files past the page cache. At the next start innodb_flush_method = {method} goes before \
          innodb_data_file_buffering: remove it from the option files, or set it to O_DIRECT."

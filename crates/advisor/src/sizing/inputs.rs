@@ -81,6 +81,9 @@ pub fn examine(
     })
 }
 
+/// The longest interval that figures are a mean of, s: a year. Times of files that are damaged come to more.
+const LONGEST_INTERVAL: f64 = 366.0 * 86_400.0;
+
 fn possible(interval: &LoadInterval) -> Result<(), Contradiction> {
     let wrong = |what: String| Err(Contradiction { at_s: interval.start_s, what });
     let known = [interval.queue, interval.read_s, interval.write_s].into_iter().flatten();
@@ -90,6 +93,12 @@ fn possible(interval: &LoadInterval) -> Result<(), Contradiction> {
     }
     if !(interval.seconds.is_finite() && interval.seconds > 0.0) {
         return wrong(format!("it lasts {} s", interval.seconds));
+    }
+    if interval.seconds > LONGEST_INTERVAL {
+        return wrong(format!(
+            "it lasts {} s: expected at most {LONGEST_INTERVAL} s, a year",
+            interval.seconds
+        ));
     }
     for (kind, ios, bytes) in
         [("reads", interval.reads, interval.read_bytes), ("writes", interval.writes, interval.written_bytes)]

@@ -1,4 +1,4 @@
-//! What a record says of the volume that carried the load. It wins over what the model says of that volume.
+//! What a record says of the volume that carried the load. It takes precedence over what the model says of that volume.
 
 use ebbtide_catalog::Resolved;
 use ebbtide_observe::VolumeLoad;

@@ -65,7 +65,7 @@ const LONGEST_BEFORE: f64 = 86_400.0;
 pub(super) const SLOW: f64 = 2.0;
 /// A queue that changes by less than this share of what is served does not change.
 const STANDS_STILL: f64 = 0.01;
-/// A bound that is not more than this times what was seen is no news.
+/// A bound that is not more than this times what was seen says nothing more.
 const MORE: f64 = 1.01;
 
 /// Why an interval counts as throttled.
@@ -109,7 +109,7 @@ pub(super) fn throttled(
         reasons: &reasons,
     };
     let seen_iops = places.iter().map(|place| past.iops(*place)).reduce(f64::max)?;
-    let own: Vec<Option<Before>> = places.iter().map(|place| past.before(*place)).collect();
+    let own = past.before(&places);
     let before = own.iter().flatten().max_by(|a, b| past.iops(a.place).total_cmp(&past.iops(b.place)));
     // A record that begins without credits has what other bursts of it had.
     let implied = places.iter().zip(&own).map(|(place, own)| {
@@ -154,14 +154,34 @@ impl Past<'_> {
         operations_of(&self.load.intervals[place], self.origin, self.unit())
     }
 
-    /// The highest load before the credits ended that had ended at `place`: since they were last full, or had ended before, within
-    /// a day. None where credits had not ended, or nothing of it was recorded.
-    fn before(&self, place: usize) -> Option<Before> {
-        if !self.reasons[place].dry {
-            return None;
+    /// Of each place, the highest load before the credits ended that had ended there. None where credits had not ended, or nothing
+    /// of the time before was recorded. `places` rise.
+    fn before(&self, places: &[usize]) -> Vec<Option<Before>> {
+        let mut found = Vec::with_capacity(places.len());
+        // One end of credits serves all places that follow it: a day of seconds may have as many.
+        let mut last: Option<(usize, Option<Before>)> = None;
+        let mut end = None;
+        let mut next = 0;
+        for place in places {
+            end = (next..*place).rfind(|place| !self.reasons[*place].dry).or(end);
+            next = *place;
+            let is_dry = self.reasons[*place].dry;
+            found.push(end.filter(|_| is_dry).and_then(|end| match last {
+                Some((known, before)) if known == end => before,
+                _ => {
+                    let before = self.before_end(end);
+                    last = Some((end, before));
+                    before
+                }
+            }));
         }
+        found
+    }
+
+    /// The highest load before credits ended, of which `end` is the last interval with credits: since they were last full, or had
+    /// ended before, within a day.
+    fn before_end(&self, end: usize) -> Option<Before> {
         let intervals = &self.load.intervals;
-        let end = (0..place).rfind(|place| !self.reasons[*place].dry)?;
         let full = |place: usize| intervals[place].credits.is_some_and(|credits| credits >= FULL_CREDITS);
         let mut burst: Vec<usize> = (0..=end)
             .rev()

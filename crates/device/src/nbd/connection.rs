@@ -425,7 +425,7 @@ mod tests {
         let store = VolumeStore::open(dir, StoreOptions::default()).unwrap();
         store.create_volume("vol", SIZE, serde_json::Value::Null).unwrap();
         let limits = Limits {
-            iops: Some(RateLimit { allowance: 1, ..RateLimit::flat(1) }),
+            iops: Some(RateLimit::flat(1)),
             accounting: Accounting { unit_bytes: 4 << 20, ..Accounting::per_io() },
             durability: Durability { atomic_unit: AtomicUnit::SixteenKib, volatile_cache_bytes: 0 },
             ..Limits::unlimited(SIZE)

@@ -230,7 +230,7 @@ impl Trials<'_> {
         let snapshots = maker.provide(&needs).map_err(|error| state.counted(error))?;
         let plan_of = |slot: &Slot| experiment::trial_estimate(self.experiment.data, &self.arm(slot).arm);
         let mut later: Duration = left.iter().map(|(_, slot)| plan_of(slot)).sum();
-        let mut first = FirstFailures::of(left.iter().map(|(_, slot)| slot.arm));
+        let mut first = FirstFailures::of(left.iter().map(|(_, slot)| slot.arm), done > 0);
         for (index, slot) in left {
             if self.cancel.is_cancelled() {
                 return Err(state.cancelled());
@@ -290,8 +290,9 @@ struct FirstFailures {
 }
 
 impl FirstFailures {
-    fn of(arms: impl Iterator<Item = usize>) -> Self {
-        Self { waiting: arms.collect(), reason: None, differ: false }
+    /// `measured`: whether an earlier run has measured a trial, which then did not fail.
+    fn of(arms: impl Iterator<Item = usize>, measured: bool) -> Self {
+        Self { waiting: arms.collect(), reason: None, differ: measured }
     }
 
     /// Takes the end of a trial; the reason, once the first trials of all arms have failed for it.
@@ -365,7 +366,7 @@ mod tests {
 
     #[test]
     fn a_run_ends_when_the_first_trial_of_each_arm_failed_for_one_reason() {
-        let mut first = FirstFailures::of([0, 1, 0, 1].into_iter());
+        let mut first = FirstFailures::of([0, 1, 0, 1].into_iter(), false);
         assert_eq!(first.ended(1, &failed("no file: error 13, process 4711")), None);
         let why = first.ended(0, &failed("no file: error 13, process 5122"));
         assert_eq!(why.as_deref(), Some("no file: error 13, process 5122"));
@@ -374,13 +375,15 @@ mod tests {
     #[test]
     fn a_run_goes_on_where_an_arm_was_measured_or_failed_otherwise() {
         for other in [Outcome::Measured, failed("the volume is full")] {
-            let mut first = FirstFailures::of([0, 1].into_iter());
+            let mut first = FirstFailures::of([0, 1].into_iter(), false);
             assert_eq!(first.ended(0, &failed("no file")), None);
             assert_eq!(first.ended(1, &other), None, "{other:?}");
             assert_eq!(first.ended(1, &failed("no file")), None, "later trials decide nothing");
         }
-        let mut measured = FirstFailures::of([0, 1].into_iter());
+        let mut measured = FirstFailures::of([0, 1].into_iter(), false);
         assert_eq!(measured.ended(0, &Outcome::Measured), None);
         assert_eq!(measured.ended(1, &failed("no file")), None);
+        let mut resumed = FirstFailures::of([1].into_iter(), true);
+        assert_eq!(resumed.ended(1, &failed("no file")), None, "the other arm was measured before");
     }
 }

@@ -9,6 +9,8 @@ use ebbtide_observe::{DeviceIo, LoadInterval, VolumeLoad};
 pub struct Recorded {
     /// The tool that recorded them.
     pub tool: &'static str,
+    /// Whether reads and writes are not told apart: each has its share of figures of both.
+    pub together: bool,
     /// The loads.
     pub loads: BTreeMap<String, VolumeLoad>,
     /// What has to be known of the figures.

@@ -6,7 +6,7 @@
 /// A number with its unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Reading {
-    /// What fio reads; saturates at 2^64 - 1.
+    /// What fio reads; the digits saturate at 2^63 - 1, before the unit.
     pub(super) value: u64,
     /// Whether fio reads all of the text, and as a person would.
     pub(super) whole: bool,

@@ -269,14 +269,17 @@ impl Fit<'_> {
         }
         // More work of a transaction means fewer of them.
         let (low, high) = self.by.interval;
-        let other = if now > 0.0 { begin * TWICE } else { begin / TWICE };
+        let (from, to) = (*BOUNDS.start(), *BOUNDS.end());
+        let other = if now > 0.0 { begin * TWICE } else { begin / TWICE }.clamp(from, to);
         let moved = reached(other);
         let least = if now > 0.0 { -low.ln() } else { high.ln() };
         if (moved - now).abs() <= least {
-            self.notes.push(what.kept(other / begin, (moved - now).exp_m1(), now.exp_m1()));
+            // Later rounds keep what the first one found.
+            if begin == 1.0 {
+                self.notes.push(what.kept(other / begin, (moved - now).exp_m1(), now.exp_m1()));
+            }
             return Ok(None);
         }
-        let (from, to) = (BOUNDS.start() * 1.0, BOUNDS.end() * 1.0);
         let (factor, value) = falling_root(from, to, &[(begin, now), (other, moved)], reached);
         if value.exp_m1().abs() > 0.25 {
             return Err(CalibrateError::OutOfBounds { what: what.words(), factor });

@@ -8,7 +8,7 @@ const TRIALS: u32 = 10;
 /// The factor in `from..=to` at which `reached` is 0, where it falls with the factor: the logarithm of the model's figure by
 /// the measured one. `known` are factors with their values. The nearer end where it is 0 nowhere.
 ///
-/// The false position between two factors of opposite signs, with the Illinois rule: an end that stays twice counts half.
+/// The false position between two factors of opposite signs, as the Illinois rule weighs them: an end that stays counts half.
 pub(crate) fn falling_root(
     from: f64,
     to: f64,

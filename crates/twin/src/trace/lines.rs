@@ -256,7 +256,9 @@ impl Lines {
         let mut parts = text.splitn(3, |byte| *byte == b':');
         let mut next = || parts.next();
         let (hours, minutes, seconds) = (whole(next()?)?, whole(next()?)?, time(next()?, S)?);
-        let at = (hours < 24 && minutes < 60).then_some((hours * 60 + minutes) * 60 * S + seconds)?;
+        // A leap second at most.
+        let is_time = hours < 24 && minutes < 60 && seconds < 61 * S;
+        let at = is_time.then(|| (hours * 60 + minutes) * 60 * S + seconds)?;
         if at + DAY / 2 < self.last_of_day {
             self.days += DAY;
         }

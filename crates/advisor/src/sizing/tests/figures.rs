@@ -200,7 +200,7 @@ fn a_limit_is_reached_by_operations_as_the_volume_counts_them() {
 }
 
 #[test]
-fn what_is_in_the_record_wins_over_the_model() {
+fn what_is_in_the_record_takes_precedence_over_the_model() {
     let catalog = Catalog::builtin();
     let today = volume("gp2:size=100GiB");
     let now = |minutes: &[(f64, f64, f64)]| {

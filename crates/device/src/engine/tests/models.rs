@@ -30,15 +30,16 @@ fn what_is_in_flight_completes_as_the_old_model_decided_and_the_rest_as_the_new_
     fixture.replace(ten_a_second());
     let first = fixture.write(PAGE, &filled(2, PAGE));
     let second = fixture.write(2 * PAGE, &filled(3, PAGE));
+    let third = fixture.write(3 * PAGE, &filled(4, PAGE));
     fixture.pass(Nanos(SERVICE.0 / 2 - 1));
     assert!(old.now().is_none(), "a nanosecond early");
     fixture.pass(Nanos(1));
     assert_eq!(old.now(), Some(Ok(Vec::new())));
     fixture.pass(Nanos::from_ms(100));
-    assert!(first.now().is_some());
-    assert!(second.now().is_none(), "ten a second");
+    assert!(first.now().is_some() && second.now().is_some(), "the first one waits for nothing");
+    assert!(third.now().is_none(), "ten a second");
     fixture.pass(Nanos::from_ms(100));
-    assert!(second.now().is_some());
+    assert!(third.now().is_some());
 }
 
 #[test]
@@ -75,11 +76,11 @@ fn an_instance_holds_from_the_replacement_on_and_its_volumes_share_it() {
     let instance = Arc::new(Mutex::new(Instance::new(limits)));
     let array = Array::single(unlimited(), fixture.volume.now()).unwrap();
     fixture.volume.replace_model(array, Some(Arc::clone(&instance))).unwrap();
-    let awaited = [fixture.write(0, &filled(2, PAGE)), fixture.write(PAGE, &filled(2, PAGE))];
+    let awaited = [0, PAGE, 2 * PAGE].map(|offset| fixture.write(offset, &filled(2, PAGE)));
     fixture.pass(Nanos::from_ms(100));
-    assert_eq!(awaited.iter().filter(|write| write.now().is_some()).count(), 1);
+    assert_eq!(awaited.iter().filter(|write| write.now().is_some()).count(), 2, "at once, and after 100 ms");
     fixture.pass(Nanos::from_ms(100));
-    assert_eq!(fixture.volume.stats().write.ops, 3);
+    assert_eq!(fixture.volume.stats().write.ops, 4);
 }
 
 #[test]
@@ -87,11 +88,11 @@ fn what_a_stall_held_back_is_charged_to_the_new_model() {
     let fixture = Fixture::new(unlimited());
     let faults = |stalled| crate::faults::Faults { stalled, ..Default::default() };
     fixture.volume.set_faults(faults(true)).unwrap();
-    let awaited = [fixture.write(0, &filled(1, PAGE)), fixture.write(PAGE, &filled(1, PAGE))];
+    let awaited = [0, PAGE, 2 * PAGE].map(|offset| fixture.write(offset, &filled(1, PAGE)));
     fixture.replace(ten_a_second());
     fixture.volume.set_faults(faults(false)).unwrap();
     fixture.pass(Nanos::from_ms(100));
-    assert_eq!(awaited.iter().filter(|write| write.now().is_some()).count(), 1);
+    assert_eq!(awaited.iter().filter(|write| write.now().is_some()).count(), 2, "at once, and after 100 ms");
 }
 
 #[test]

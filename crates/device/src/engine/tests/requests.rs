@@ -73,8 +73,13 @@ fn a_cap_spaces_the_answers() {
     let writes: Vec<_> = (0..4).map(|page| fixture.write(page * PAGE, &filled(1, PAGE))).collect();
     let answered = || writes.iter().filter(|write| write.now().is_some()).count();
     assert_eq!(answered(), 0);
-    for millisecond in 1..=4 {
-        fixture.pass(Nanos::from_us(999));
+    fixture.pass(SERVICE);
+    assert_eq!(answered(), 1, "the first one waits for its service alone");
+    fixture.pass(Nanos(Nanos::from_us(999).0 - SERVICE.0));
+    for millisecond in 1..=3 {
+        if millisecond > 1 {
+            fixture.pass(Nanos::from_us(999));
+        }
         assert_eq!(answered(), 0, "just before {millisecond} ms");
         fixture.pass(Nanos::from_us(1));
         assert_eq!(answered(), 1, "at {millisecond} ms");

@@ -103,7 +103,7 @@ fn of_cloudwatch(first: &Input, files: &[Input], interval_s: Option<f64>) -> Res
             RecordedError::Metrics { path: cause.path().unwrap_or(&first.path).clone(), cause }
         }
     })?;
-    Ok(Recorded { tool: CLOUDWATCH, loads, notes })
+    Ok(Recorded { tool: CLOUDWATCH, together: false, loads, notes })
 }
 
 fn piece(file: &Input) -> Result<Piece, RecordedError> {
@@ -117,7 +117,7 @@ fn piece(file: &Input) -> Result<Piece, RecordedError> {
     }
     if let Some(read) = pt_diskstats::read(&file.text) {
         let Read { loads, notes } = read.map_err(damaged)?;
-        return Ok(Piece::Other(Recorded { tool: "pt-diskstats", loads, notes }));
+        return Ok(Piece::Other(Recorded { tool: "pt-diskstats", together: false, loads, notes }));
     }
     if let Some(looks) = devices::looks(&file.text) {
         let lacks = || RecordedError::Lacks { path: path(), what: MissingFigures::TimedCounters };
@@ -143,5 +143,10 @@ fn of_counters(looks: &[devices::Look]) -> Option<Recorded> {
             loads.entry(name.clone()).or_default().intervals.push(interval(before, seconds, &io, None));
         }
     }
-    (!loads.is_empty()).then(|| Recorded { tool: "/proc/diskstats", loads, notes: Vec::new() })
+    (!loads.is_empty()).then(|| Recorded {
+        tool: "/proc/diskstats",
+        together: false,
+        loads,
+        notes: Vec::new(),
+    })
 }

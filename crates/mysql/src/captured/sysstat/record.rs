@@ -32,6 +32,7 @@ pub(in crate::captured) fn loads(
     let together = order(&stamps.concat());
     let mut recorded = Recorded {
         tool: recordings.first().map_or("nothing", |(_, own)| own.tool),
+        together: recordings.iter().any(|(_, own)| rows(own).any(|row| row.split != Split::Known)),
         loads: BTreeMap::new(),
         notes: Vec::new(),
     };
@@ -98,11 +99,15 @@ fn add(
     Ok(())
 }
 
+/// The rows of devices of all reports.
+fn rows(recording: &Recording) -> impl Iterator<Item = &DeviceRow> {
+    recording.reports().flat_map(|report| report.devices.values())
+}
+
 fn note(notes: &mut Vec<String>, path: &Path, recording: &Recording, lacking: usize, changed: bool) {
-    let rows = || recording.reports().flat_map(|report| report.devices.values());
     let path = path.display();
     for (split, words) in [(Split::ByBytes, BY_BYTES), (Split::Halves, HALVES)] {
-        if rows().any(|row| row.split == split) && !notes.iter().any(|note| note == words) {
+        if rows(recording).any(|row| row.split == split) && !notes.iter().any(|note| note == words) {
             notes.push(words.to_owned());
         }
     }
