@@ -180,6 +180,7 @@ fn refuse_record(error: &RecordedError) -> Refusal {
         RecordedError::Metrics { cause, .. } => cause.hint().to_owned(),
         RecordedError::Unknown { .. } => format!("what is known: {KNOWN_RECORDS}"),
         RecordedError::Unusable { why, .. } => why.hint(),
+        RecordedError::Overlap { .. } => "give the files of one machine, and each time once".to_owned(),
         RecordedError::Mixed { .. } => "give the files of one tool".to_owned(),
     };
     Refusal::usage(error.to_string()).hint(hint)

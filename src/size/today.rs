@@ -44,7 +44,12 @@ fn verdict(today: &Today) -> String {
     if throttled > 0.0 {
         format!("was throttled in {} of the time", percent(throttled))
     } else if now.overloaded {
-        "is overloaded if it repeats: it carries the load only until its credits end".to_owned()
+        let until = if now.lowest_credits.is_some() {
+            "it carries the load only until its credits end"
+        } else {
+            "what waits for its limits grows with each repetition"
+        };
+        format!("is overloaded if it repeats: {until}")
     } else if now.waiting > 0.0 {
         format!("waits{limited} in {} of the time, for up to {}", percent(now.waiting), time(now.longest))
     } else {

@@ -63,8 +63,8 @@ pub(super) struct Rounding {
     slack: f64,
 }
 
-/// The rates and sizes of tools on the host are printed with two decimals. 0.01 of 256 KiB is 2.6 KiB, less than a block.
-const HOST_SLACK: f64 = 0.01;
+/// The rates and sizes of tools on the host are printed with two decimals. 0.001 of 256 KiB is 256 bytes, less than a block.
+const HOST_SLACK: f64 = 0.001;
 /// EBS counted already, so that no operation is larger than a unit. Operations and bytes of a minute may be cut a moment apart.
 const EBS_SLACK: f64 = 0.1;
 

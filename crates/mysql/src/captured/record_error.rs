@@ -44,6 +44,21 @@ pub enum RecordedError {
         /// What it is.
         why: Unusable,
     },
+    /// Two different loads of one device at one time.
+    #[error(
+        "{device} has two loads at one time ({at}): {ios:.1} and {other_ios:.1} operations a second",
+        at = instant(*.at_s)
+    )]
+    Overlap {
+        /// The device.
+        device: String,
+        /// The begin of the second one, s: since 1970, or since the record's own begin.
+        at_s: f64,
+        /// Operations a second of the first one.
+        ios: f64,
+        /// Those of the second one.
+        other_ios: f64,
+    },
     /// Files of different tools.
     #[error("{} is of {tool}, and the files before it are of {other}", path.display())]
     Mixed {
@@ -54,6 +69,14 @@ pub enum RecordedError {
         /// That of the others.
         other: &'static str,
     },
+}
+
+/// A time for people: of clocks that begin elsewhere than in 1970 the seconds.
+fn instant(at_s: f64) -> String {
+    #[expect(clippy::cast_possible_truncation, reason = "float casts saturate")]
+    let time = jiff::Timestamp::from_second(at_s as i64).ok();
+    let is_date = at_s > 366.0 * 86_400.0;
+    time.filter(|_| is_date).map_or_else(|| format!("after {at_s} s"), |time| format!("at {time}"))
 }
 
 /// Figures that a record needs and lacks.

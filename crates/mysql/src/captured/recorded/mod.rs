@@ -14,7 +14,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use ebbtide_observe::VolumeLoad;
+use ebbtide_observe::{LoadInterval, VolumeLoad};
 
 pub use super::load::Recorded;
 use super::load::interval;
@@ -30,6 +30,8 @@ pub const KNOWN_RECORDS: &str = "the output of `aws cloudwatch get-metric-data` 
 
 /// [`Recorded::tool`] of metrics, whose operations are counted as EBS counts them.
 pub const CLOUDWATCH: &str = "CloudWatch";
+
+const PT_DISKSTATS: &str = "pt-diskstats";
 
 /// Reads the loads that files have together. `interval_s` is the length of an interval where the files do not tell it.
 ///
@@ -57,11 +59,48 @@ pub fn recorded(files: &[Input], interval_s: Option<f64>) -> Result<Recorded, Re
             (Piece::Other(recorded), Some(all)) => join(all, recorded),
         }
     }
-    match all {
-        Some(all) => Ok(all),
+    let recorded = match all {
+        // It prints times of the day without a date: those of two days are alike.
+        Some(all) if all.tool == PT_DISKSTATS => return Ok(all),
+        Some(all) => all,
         // The dates of all files together tell which number of a date is the day.
-        None => sysstat::loads(&recordings, interval_s),
+        None => sysstat::loads(&recordings, interval_s)?,
+    };
+    without_repeats(recorded)
+}
+
+/// Two intervals that have more than this share of the shorter one in common are of one time: times are printed in whole seconds.
+const ONE_TIME: f64 = 0.5;
+
+/// Drops intervals that stand twice, as in files that overlap, and refuses two of one time that differ: those are of two machines, or
+/// of two devices with one name.
+fn without_repeats(mut recorded: Recorded) -> Result<Recorded, RecordedError> {
+    for (device, load) in &mut recorded.loads {
+        load.intervals.sort_by(|interval, next| interval.start_s.total_cmp(&next.start_s));
+        let mut kept: Vec<LoadInterval> = Vec::with_capacity(load.intervals.len());
+        for interval in &load.intervals {
+            let common = |last: &LoadInterval| {
+                (last.end_s() - interval.start_s) / last.seconds.min(interval.seconds) > ONE_TIME
+            };
+            let Some(last) = kept.last().filter(|last| common(last)) else {
+                kept.push(*interval);
+                continue;
+            };
+            let figures = |interval: &LoadInterval| {
+                (interval.reads, interval.writes, interval.read_bytes, interval.written_bytes)
+            };
+            if figures(last) != figures(interval) {
+                return Err(RecordedError::Overlap {
+                    device: device.clone(),
+                    at_s: interval.start_s,
+                    ios: last.ios(),
+                    other_ios: interval.ios(),
+                });
+            }
+        }
+        load.intervals = kept;
     }
+    Ok(recorded)
 }
 
 /// What a file is.
@@ -117,7 +156,7 @@ fn piece(file: &Input) -> Result<Piece, RecordedError> {
     }
     if let Some(read) = pt_diskstats::read(&file.text) {
         let Read { loads, notes } = read.map_err(damaged)?;
-        return Ok(Piece::Other(Recorded { tool: "pt-diskstats", together: false, loads, notes }));
+        return Ok(Piece::Other(Recorded { tool: PT_DISKSTATS, together: false, loads, notes }));
     }
     if let Some(looks) = devices::looks(&file.text) {
         let lacks = || RecordedError::Lacks { path: path(), what: MissingFigures::TimedCounters };

@@ -444,3 +444,31 @@ fn sadf_is_read_in_its_other_forms_and_refused_in_those_that_are_not_read() {
     let raw = "23:59:56 UTC; major; 7; minor; 0; DEV; loop0; tps; 4573; 4573;\n";
     assert!(read(raw).unwrap_err().to_string().contains("`sadf -r`"));
 }
+
+#[test]
+fn files_of_one_time_are_one_where_they_are_equal_and_are_refused_where_they_differ() {
+    let reports = |reads: u32, minutes: std::ops::Range<u32>| {
+        let report = |second: u32| {
+            let (minute, second) = (second / 60, second % 60);
+            format!(
+                "2026-11-02T10:{minute:02}:{second:02}+0000\nDevice r/s rkB/s r_await w/s wkB/s w_await aqu-sz\n\
+                 nvme1n1 {reads}.00 {}.00 1.00 0.00 0.00 0.00 1.00\n\n",
+                reads * 16
+            )
+        };
+        let times = (minutes.start * 60..minutes.end * 60).step_by(10);
+        let head = "Linux 6.1.0 (db1) \t11/02/2026 \t_x86_64_\t(2 CPU)\n\n".to_owned();
+        head + &times.map(report).collect::<String>()
+    };
+    let read = |texts: [String; 2]| {
+        let files = ["a.txt", "b.txt"].into_iter().zip(texts);
+        let files: Vec<Input> = files.map(|(name, text)| Input { path: name.into(), text }).collect();
+        recorded(&files, None)
+    };
+    let all = read([reports(1_000, 0..5), reports(1_000, 2..7)]).unwrap();
+    let seconds: f64 = all.loads["nvme1n1"].intervals.iter().map(|interval| interval.seconds).sum();
+    assert!((400.0..=420.0).contains(&seconds), "{seconds}");
+    let error = read([reports(1_000, 0..5), reports(10, 0..5)]).unwrap_err().to_string();
+    assert!(error.starts_with("nvme1n1 has two loads at one time (at 2026-11-02T10:00:"), "{error}");
+    assert!(error.contains("1000.0") && error.contains("10.0 operations a second"), "{error}");
+}
