@@ -97,11 +97,7 @@ impl Source {
                 let interval = interval.transpose().map_err(|error| Refusal::usage(error.to_string()))?;
                 let all = recorded(&texts, interval.map(ebbtide_volume::Nanos::as_secs_f64))
                     .map_err(|error| refuse_record(&error))?;
-                let origin = match all.tool {
-                    CLOUDWATCH => LoadOrigin::EbsMetrics,
-                    _ if all.together => LoadOrigin::HostTogether,
-                    _ => LoadOrigin::Host,
-                };
+                let origin = origin(&all);
                 let (volumes, idle) = chosen(&all, args.device.as_deref())?;
                 let notes = || all.notes.iter().cloned().chain(idle.clone()).collect();
                 let of_volume = |(name, load): (String, VolumeLoad)| {
@@ -122,6 +118,15 @@ impl Source {
                 Ok(vec![Self { origin: LoadOrigin::Trace, ..source(what, load, notes) }])
             }
         }
+    }
+}
+
+/// How a tool counts operations.
+fn origin(recorded: &Recorded) -> LoadOrigin {
+    match recorded.tool {
+        CLOUDWATCH => LoadOrigin::EbsMetrics,
+        _ if recorded.together => LoadOrigin::HostTogether,
+        _ => LoadOrigin::Host,
     }
 }
 
