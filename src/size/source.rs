@@ -5,7 +5,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use ebbtide_advisor::sizing::LoadOrigin;
+use ebbtide_advisor::sizing::{LoadOrigin, SSD_UNIT};
 use ebbtide_catalog::{Catalog, InstanceType};
 use ebbtide_lab::experiment::Role;
 use ebbtide_lab::record::{LabRun, VolumeSecond};
@@ -14,7 +14,7 @@ use ebbtide_mysql::captured::{CLOUDWATCH, Input, KNOWN_RECORDS, Recorded, Record
 use ebbtide_observe::{Limited, LoadInterval, VolumeLoad};
 use ebbtide_twin::fio;
 use ebbtide_twin::trace::{Options, Trace, TraceError};
-use ebbtide_volume::{KIB, MIB, Op};
+use ebbtide_volume::{MIB, Op};
 
 use super::args::SizeArgs;
 use crate::exit::Refusal;
@@ -27,8 +27,6 @@ use crate::text::count;
 const MOST_INTERVALS: usize = 20_000;
 /// Largest file that is read as a text; a trace may be larger.
 const MOST_TEXT: u64 = 256 * MIB;
-/// SSD volumes count an operation in units of this.
-const UNIT: u64 = 256 * KIB;
 
 /// A load, and where it comes from.
 #[derive(Debug)]
@@ -367,7 +365,7 @@ impl Buckets {
         }
         let bucket = &mut self.all[place];
         // What the limits of an SSD volume count.
-        let operations = u64::from(len).div_ceil(UNIT).max(1) as f64;
+        let operations = u64::from(len).div_ceil(SSD_UNIT).max(1) as f64;
         bucket.timed |= latency_s.is_some();
         let time = latency_s.unwrap_or(0.0) * operations;
         if op == Op::Read {

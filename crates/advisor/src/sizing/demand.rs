@@ -273,6 +273,7 @@ pub(super) fn whole(value: f64) -> u64 {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use super::super::tests::of_sides;
     use super::*;
 
     #[test]
@@ -288,15 +289,7 @@ mod tests {
 
     /// One second of reads and writes: (number, bytes of one).
     fn second(reads: (f64, f64), writes: (f64, f64)) -> VolumeLoad {
-        let interval = LoadInterval {
-            seconds: 1.0,
-            reads: reads.0,
-            read_bytes: reads.0 * reads.1,
-            writes: writes.0,
-            written_bytes: writes.0 * writes.1,
-            ..LoadInterval::default()
-        };
-        VolumeLoad { intervals: vec![interval] }
+        of_sides(reads, writes, 1.0)
     }
 
     const KIB: f64 = 1_024.0;

@@ -35,7 +35,7 @@ fn of_size(bytes: f64, steps: &[(f64, f64)]) -> VolumeLoad {
 }
 
 /// A load of requests of other sizes for reads and for writes, as (requests a second, bytes of one), for so many seconds.
-fn of_sides(reads: (f64, f64), writes: (f64, f64), seconds: f64) -> VolumeLoad {
+pub(super) fn of_sides(reads: (f64, f64), writes: (f64, f64), seconds: f64) -> VolumeLoad {
     let interval = LoadInterval {
         seconds,
         reads: reads.0,
