@@ -16,21 +16,21 @@ fn a_run_that_is_cancelled_ends_soon_keeps_what_it_has_and_goes_on_later() {
     needs!();
     let bench = Bench::new();
     let cancel = Cancel::default();
-    let asked = Mutex::new(None);
+    let measured_s = Mutex::new(0);
     // The first trial is let through, the second one is cancelled in its measurement.
     let mut on_event = |event: Event| {
         if let Event::Tick { trial, tick } = event
             && trial.number == 2
             && tick.phase == Phase::Measuring
         {
-            asked.lock().unwrap().get_or_insert_with(Instant::now);
+            *measured_s.lock().unwrap() += 1;
             cancel.cancel();
         }
     };
     let ended = bench.run(TWO_ARMS, false, &cancel, &mut on_event).unwrap_err();
-    let took = asked.lock().unwrap().unwrap().elapsed();
     assert!(matches!(ended, RunError::Cancelled { done: 1, of: 2 }), "{ended}");
-    assert!(took < Duration::from_secs(4), "it took {took:?} to end");
+    let measured_s = *measured_s.lock().unwrap();
+    assert!(measured_s <= 3, "{measured_s} s of 10 s were measured");
     assert_eq!(left_of(&bench.home()), Vec::<String>::new());
     let kept = ResultsDatabase::open(&bench.out()).unwrap().run().unwrap();
     assert_eq!(kept.trials.len(), 1);
@@ -117,7 +117,8 @@ fn a_run_ends_soon_at_whatever_step_it_is_cancelled() {
         assert!(matches!(ended, RunError::Cancelled { of: 2, .. }), "{step}: {ended:?}");
         assert_eq!(left_of(&bench.home()), Vec::<String>::new(), "{step}");
         println!("{step}: {took:?}");
-        if took > Duration::from_secs(3) {
+        // In order, it takes minutes.
+        if took > Duration::from_secs(20) {
             late.push((step, took));
         }
     }
