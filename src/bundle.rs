@@ -173,7 +173,7 @@ fn texts(path: &Path) -> anyhow::Result<Vec<Input>> {
 }
 
 /// Files of a directory whose names begin so, by name.
-fn names(dir: &Path, prefix: &str) -> Vec<String> {
+pub(crate) fn names(dir: &Path, prefix: &str) -> Vec<String> {
     let entries = std::fs::read_dir(dir).into_iter().flatten();
     let name = |entry: std::io::Result<std::fs::DirEntry>| entry.ok()?.file_name().into_string().ok();
     let mut names: Vec<String> = entries.filter_map(name).filter(|name| name.starts_with(prefix)).collect();

@@ -256,7 +256,7 @@ pub(super) fn prediction<'a>(plan: &'a Plan, predicted: &'a [PredictedVolume<'a>
             reads_factor: short(calibration.costs.reads),
             writes_factor: short(calibration.costs.writes),
             residuals: &calibration.residuals,
-            residual_times_s: calibration.spans.iter().map(|span| short(span.as_secs_f64())).collect(),
+            residual_times_s: calibration.spans.iter().map(|span| short(span.time.as_secs_f64())).collect(),
             notes: &calibration.notes,
             interval: uncertainty.words(),
             intervals: intervals(&uncertainty),

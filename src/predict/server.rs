@@ -97,7 +97,7 @@ pub(super) fn calibrating(planned: &Planned, runs: Runs) -> Calibrating {
     let interval = planned.points.first().map(|point| {
         let calibrated = Calibration { residuals: vec![1.0], ..Calibration::default() };
         let Interval { low, high, .. } =
-            uncertainty(planned, &calibrated, point.load, !point.volume.contains("data=")).of(Figure::Tps);
+            uncertainty(planned, &calibrated, point.load, !point.volumes.contains("data=")).of(Figure::Tps);
         (low, high)
     });
     Calibrating {
@@ -231,11 +231,11 @@ pub(super) fn calibration_points(
 ) -> anyhow::Result<Vec<MeasuredPoint>> {
     let divided_by = profile.machine.divided_by.unwrap_or(1);
     let measured = |point: &ebbtide_twin::profile::PlannedPoint| {
-        let specs = parse(&point.volume)?;
+        let specs = parse(&point.volumes)?;
         refuse_idle(&specs, &point.settings)?;
         let volumes = resolved(catalog, &specs, divided_by)?;
         let instance = instance.map(|instance| Instance::new(instance.limits));
-        anyhow::Ok(point.measured(volumes.map(|volume| volume.array(Nanos::ZERO)), instance))
+        anyhow::Ok(point.clone().on(volumes.map(|volume| volume.array(Nanos::ZERO)), instance))
     };
     planned.points.iter().map(measured).collect()
 }

@@ -6,7 +6,8 @@ use std::path::Path;
 use ebbtide_catalog::NO_LIMITS;
 use ebbtide_twin::Balance;
 use ebbtide_twin::accuracy::Figure;
-use ebbtide_twin::innodb::{FileKind, Limiter, ModelLoad, RoleOutcome};
+use ebbtide_twin::innodb::{FileKind, Limiter, ModelLoad, RoleOutcome, Shorter};
+use ebbtide_twin::profile::PlannedPoint;
 use ebbtide_volume::Nanos;
 
 use super::plan::Plan;
@@ -43,10 +44,11 @@ pub(super) fn heading(plan: &Plan) -> String {
     }
     for (n, (residual, span)) in plan.calibration.residuals.iter().zip(&plan.calibration.spans).enumerate() {
         let off = (residual - 1.0) * 100.0;
-        let over = ebbtide_text::span(std::time::Duration::from_nanos(span.0));
+        let over = span_words(span.time);
+        let why = span.shorter.map_or_else(String::new, |why| shorter_words(why, plan.planned.points.get(n)));
         let _ = writeln!(
             text,
-            "point {}: the model gives {off:+.1}% of the measured throughput over {over}",
+            "point {}: the model gives {off:+.1}% of the measured throughput over {over}{why}",
             n + 1
         );
     }
@@ -76,6 +78,25 @@ pub(super) fn heading(plan: &Plan) -> String {
             writeln!(text, "volumes and EBS limits are divided by {by}: size, IOPS, throughput and credits");
     }
     text
+}
+
+fn span_words(time: Nanos) -> String {
+    ebbtide_text::span(std::time::Duration::from_nanos(time.0))
+}
+
+/// Why a point is not compared over the time of the predictions.
+fn shorter_words(why: Shorter, point: Option<&PlannedPoint>) -> String {
+    let why = match why {
+        Shorter::Cold => "it begins with an empty buffer pool".to_owned(),
+        Shorter::CreditsEnd(end) => {
+            format!("its burst credits end within the time of the predictions (after {})", span_words(end))
+        }
+    };
+    let time = match point.and_then(|point| point.time) {
+        Some(_) => "its time",
+        None => "about what 6,000 transactions take (30 s to 10 min), as it has no time",
+    };
+    format!(": {time}, since {why}")
 }
 
 /// A table for each volume, or one line for each volume of a sweep.

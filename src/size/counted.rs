@@ -5,7 +5,7 @@ use ebbtide_text::{bytes, figure, percent, size};
 
 use super::plan::Plan;
 
-/// Shares of more operations below this are not worth a line.
+/// Shares of more operations below this are not named.
 const LITTLE_MORE: f64 = 1.005;
 
 impl Plan<'_> {
@@ -39,7 +39,13 @@ impl Plan<'_> {
         let mean = |spread: Option<ebbtide_advisor::sizing::Spread>| spread.map_or(0.0, |spread| spread.mean);
         let (requests, operations) = (mean(now.requests()), mean(now.operations(unit)));
         let of_requests = if operations > requests * LITTLE_MORE {
-            format!(", from {} requests a second", figure(requests))
+            let of_disks = self.source.origin == LoadOrigin::EbsMetrics && self.today.is_none();
+            let counted = if of_disks {
+                "operations of up to 1 MiB a second, as st1 and sc1 count"
+            } else {
+                "requests a second"
+            };
+            format!(", from {} {counted}", figure(requests))
         } else {
             String::new()
         };

@@ -114,7 +114,8 @@ struct AskedFigures {
 /// What there is today.
 #[derive(Serialize)]
 struct TodayFigures {
-    /// How it carries the load as it is: by the model, with latencies and credits of the record where it has them.
+    /// How it carries the load as it is: by the record where it has the latency (the longest wait is then the highest mean that
+    /// shows one), and else by the model. Credits are those of the record where it has them.
     now: CarriedFigures,
     /// What the record says of it; null of a profile.
     recorded: Option<RecordedFigures>,
@@ -401,13 +402,16 @@ fn choice(of: &Choice, check: Option<&Verified>) -> ChoiceFigures {
     }
 }
 
+/// Waiting for each limit, of shares in the order of [`Limit::ALL`].
+fn by_limit(shares: [f64; 6]) -> Vec<LimitFigures> {
+    let limits = Limit::ALL.into_iter().zip(shares).filter(|(_, share)| *share > 0.0);
+    limits.map(|(limit, share)| LimitFigures { limit, waiting_pct: short(share * 100.0) }).collect()
+}
+
 fn carried(of: &Carried) -> CarriedFigures {
-    let limits = Limit::ALL.into_iter().zip(of.by).filter(|(_, share)| *share > 0.0);
     CarriedFigures {
         waiting_pct: short(of.waiting * 100.0),
-        by_limit: limits
-            .map(|(limit, share)| LimitFigures { limit, waiting_pct: short(share * 100.0) })
-            .collect(),
+        by_limit: by_limit(of.by),
         longest_us: us(of.longest),
         overloaded: of.overloaded,
         lowest_credits_pct: of.lowest_credits.map(|share| short(share * 100.0)),
@@ -421,20 +425,28 @@ fn carried(of: &Carried) -> CarriedFigures {
 
 /// Today's volume with the load as it is: what is in the record wins over the model.
 fn now(today: &Today) -> CarriedFigures {
-    let credits = today.past.as_ref().and_then(|past| past.credits);
+    let past = today.past.as_ref();
+    let credits = past.and_then(|past| past.credits);
     let model = carried(&today.now);
-    CarriedFigures {
+    let lasting = CarriedFigures {
         lowest_credits_pct: credits
             .map_or(model.lowest_credits_pct, |credits| Some(short(credits.lowest * 100.0))),
         credits_end_s: match credits {
             Some(credits) if credits.first_zero_s.is_some() => credits.zero_after_s,
             _ => model.credits_end_s,
         },
+        ..model
+    };
+    let Some((latency, past)) = today.latency.as_ref().zip(past) else { return lasting };
+    CarriedFigures {
+        waiting_pct: short(past.throttled.max(latency.slow_time()) * 100.0),
+        by_limit: by_limit(past.by),
+        longest_us: latency.longest_mean().map_or(0.0, us),
         p50_us: us(today.latency(0.5)),
         p95_us: us(today.latency(0.95)),
         p99_us: us(today.latency(0.99)),
         p999_us: us(today.latency(0.999)),
-        ..model
+        ..lasting
     }
 }
 

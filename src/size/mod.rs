@@ -1,11 +1,12 @@
 //! `ebbtide size`: the cheapest storage that carries a load.
 //!
-//! [`volumes`] puts the answers of several volumes together. [`source`] reads what was recorded, [`plan`] the rest of the arguments, and
+//! [`volumes`] puts the answers of several volumes together. [`source`] reads what was recorded ([`files`] finds and opens it), [`plan`] the rest of the arguments, and
 //! [`counted`] says what its figures count. [`modelled`] makes the load of a server's profile,
 //! and [`verify`] checks choices with its model. [`text`] (with [`today`] and [`words`]), [`json`] and [`page`] show the answer of [`ebbtide_advisor::sizing`].
 
 mod args;
 mod counted;
+mod files;
 mod json;
 mod modelled;
 mod page;
@@ -88,6 +89,7 @@ fn answer<'a>(plan: &'a Plan<'a>) -> Answer<'a> {
         instances: &instances,
     };
     let mut sizing = size(&asked);
+    let latency = sizing.today.as_ref().and_then(|today| today.latency.clone());
     let space = Space {
         catalog: plan.catalog,
         prices,
@@ -96,6 +98,7 @@ fn answer<'a>(plan: &'a Plan<'a>) -> Answer<'a> {
         most_members: plan.most_members,
         instance: sizing.instance,
         counts_allowance: false,
+        too_little: asked.too_little(latency.as_ref()),
     };
     let verified = match &plan.source.server {
         Some(server) => verify::verify(plan, server, &space, &mut sizing),

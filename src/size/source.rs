@@ -1,7 +1,6 @@
 //! The load: of files that other tools wrote, of a trace, of a run, or of a profile.
 
 use std::fs::File;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -17,6 +16,7 @@ use ebbtide_twin::trace::{Options, Trace, TraceError};
 use ebbtide_volume::{MIB, Op};
 
 use super::args::SizeArgs;
+use super::files::{self, text_of_file};
 use crate::exit::Refusal;
 use crate::packed::unpacked;
 use crate::predict::server::ModelledServer;
@@ -25,8 +25,6 @@ use crate::text::count;
 
 /// Intervals that a trace is divided into, at most.
 const MOST_INTERVALS: usize = 20_000;
-/// Largest file that is read as a text; a trace may be larger.
-const MOST_TEXT: u64 = 256 * MIB;
 
 /// A load, and where it comes from.
 #[derive(Debug)]
@@ -54,25 +52,23 @@ impl Source {
         instance: Option<&InstanceType>,
     ) -> anyhow::Result<Vec<Self>> {
         let shown: Vec<String> = args.from.iter().map(|path| path.display().to_string()).collect();
-        let source = |what: String, load: VolumeLoad, notes: Vec<String>| Self {
-            volume: String::new(),
-            what,
-            load,
-            origin: LoadOrigin::Host,
-            notes,
-            log_bytes: None,
-            server: None,
-        };
         if let [path] = &args.from[..] {
-            if path.is_dir() || path.extension().is_some_and(|extension| extension == "toml") {
-                of_traces_alone(args, "a run, or a profile")?;
+            let is_profile = path.is_file() && path.extension().is_some_and(|extension| extension == "toml");
+            if path.is_dir() || is_profile {
+                of_traces_alone(args, "a run, a folder of records, or a profile")?;
+            }
+            if let Some(found) = files::of(path).filter(|_| !is_run(path)) {
+                let (texts, notes) = files::records(path, &found)?;
+                return Self::of_texts(args, &texts, &path.display().to_string(), &notes);
             }
             if path.is_dir() {
                 return of_run(path, args.arm.as_deref(), args.device.as_deref()).map(
-                    |(load, what, notes)| vec![source(format!("{}: {what}", path.display()), load, notes)],
+                    |(load, what, notes)| {
+                        vec![Self::recorded(format!("{}: {what}", path.display()), load, notes)]
+                    },
                 );
             }
-            if path.extension().is_some_and(|extension| extension == "toml") {
+            if is_profile {
                 let server = ModelledServer::read(path, catalog, instance, args.seed)?;
                 if let Some(by) = server.profile.machine.divided_by.filter(|by| *by > 1) {
                     let message = format!(
@@ -82,7 +78,7 @@ impl Source {
                     return Err(Refusal::usage(message).hint("give the profile of a whole server").into());
                 }
                 let what = format!("{}: a profile, by the model of InnoDB", path.display());
-                let source = source(what, VolumeLoad::default(), Vec::new());
+                let source = Self::recorded(what, VolumeLoad::default(), Vec::new());
                 return Ok(vec![Self { server: Some(server), origin: LoadOrigin::Model, ..source }]);
             }
         }
@@ -91,19 +87,7 @@ impl Source {
         match if named { None } else { texts(&args.from)? } {
             Some(texts) => {
                 of_traces_alone(args, "the text of a tool")?;
-                let interval = args.interval.as_deref().map(|text| fio::parse_time("--interval", text));
-                let interval = interval.transpose().map_err(|error| Refusal::usage(error.to_string()))?;
-                let all = recorded(&texts, interval.map(ebbtide_volume::Nanos::as_secs_f64))
-                    .map_err(|error| refuse_record(&error))?;
-                let origin = origin(&all);
-                let (volumes, idle) = chosen(&all, args.device.as_deref())?;
-                let notes = || all.notes.iter().cloned().chain(idle.clone()).collect();
-                let of_volume = |(name, load): (String, VolumeLoad)| {
-                    let of = if name.is_empty() { String::new() } else { format!(" of {name}") };
-                    let what = format!("{}: {}{of}", shown.join(", "), all.tool);
-                    Self { origin, volume: name, ..source(what, load, notes()) }
-                };
-                Ok(volumes.into_iter().map(of_volume).collect())
+                Self::of_texts(args, &texts, &shown.join(", "), &[])
             }
             None => {
                 let options = trace::options(
@@ -113,10 +97,50 @@ impl Source {
                 )?;
                 let (load, notes) = of_trace(&args.from[0], &options)?;
                 let what = format!("{}: a trace", shown[0]);
-                Ok(vec![Self { origin: LoadOrigin::Trace, ..source(what, load, notes) }])
+                Ok(vec![Self { origin: LoadOrigin::Trace, ..Self::recorded(what, load, notes) }])
             }
         }
     }
+
+    /// A load that a tool on the host recorded.
+    fn recorded(what: String, load: VolumeLoad, notes: Vec<String>) -> Self {
+        Self {
+            volume: String::new(),
+            what,
+            load,
+            origin: LoadOrigin::Host,
+            notes,
+            log_bytes: None,
+            server: None,
+        }
+    }
+
+    /// The loads of texts of one tool, which people know by `shown`.
+    fn of_texts(
+        args: &SizeArgs,
+        texts: &[Input],
+        shown: &str,
+        notes: &[String],
+    ) -> anyhow::Result<Vec<Self>> {
+        let interval = args.interval.as_deref().map(|text| fio::parse_time("--interval", text));
+        let interval = interval.transpose().map_err(|error| Refusal::usage(error.to_string()))?;
+        let all = recorded(texts, interval.map(ebbtide_volume::Nanos::as_secs_f64))
+            .map_err(|error| refuse_record(&error))?;
+        let origin = origin(&all);
+        let (volumes, idle) = chosen(&all, args.device.as_deref())?;
+        let notes = || notes.iter().chain(&all.notes).cloned().chain(idle.clone()).collect();
+        let of_volume = |(name, load): (String, VolumeLoad)| {
+            let of = if name.is_empty() { String::new() } else { format!(" of {name}") };
+            let what = format!("{shown}: {}{of}", all.tool);
+            Self { origin, volume: name, ..Self::recorded(what, load, notes()) }
+        };
+        Ok(volumes.into_iter().map(of_volume).collect())
+    }
+}
+
+/// Whether a directory has the results of a run.
+fn is_run(dir: &Path) -> bool {
+    ["results.json", ebbtide_lab::results::DATABASE].iter().any(|name| dir.join(name).exists())
 }
 
 /// How a tool counts operations.
@@ -145,22 +169,7 @@ fn of_traces_alone(args: &SizeArgs, what: &str) -> anyhow::Result<()> {
 fn texts(paths: &[PathBuf]) -> anyhow::Result<Option<Vec<Input>>> {
     let mut texts = Vec::new();
     for path in paths {
-        let unreadable = |error: std::io::Error| {
-            Refusal::usage(format!("cannot read {}: {error}", path.display())).hint(format!(
-                "what is known: {KNOWN_RECORDS}; a trace of block I/O; the directory of a run; a profile"
-            ))
-        };
-        let file = File::open(path).map_err(unreadable)?;
-        let mut bytes = Vec::new();
-        unpacked(file).map_err(unreadable)?.take(MOST_TEXT).read_to_end(&mut bytes).map_err(unreadable)?;
-        if bytes.iter().all(u8::is_ascii_whitespace) {
-            let message = format!("{} is empty", path.display());
-            return Err(Refusal::usage(message)
-                .hint(format!("what is known: {KNOWN_RECORDS}; a trace of block I/O"))
-                .into());
-        }
-        let text = String::from_utf8(bytes).ok().filter(|text| (text.len() as u64) < MOST_TEXT);
-        let input = text.map(|text| Input { path: path.clone(), text });
+        let input = text_of_file(path)?;
         let is_record = |input: &Input| {
             !matches!(recorded(std::slice::from_ref(input), Some(1.0)), Err(RecordedError::Unknown { .. }))
         };

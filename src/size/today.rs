@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use ebbtide_advisor::sizing::{LoadOrigin, RecordedLatency, Today, change};
+use ebbtide_advisor::sizing::{LoadOrigin, RecordedLatency, RecordedPast, Today, change};
 use ebbtide_catalog::NO_LIMITS;
 use ebbtide_text::{percent, seconds};
 
@@ -36,14 +36,24 @@ pub(super) fn today(plan: &Plan<'_>, today: &Today, out: &mut String) {
     let _ = writeln!(out, "         it {planned}");
 }
 
-/// How today's volume carried the load: what was recorded, or else what the model says.
+/// How today's volume carried the load: by the record where it has the latency, or else by the model. What a record shows and what
+/// the model expects of one volume do not stand side by side.
 fn verdict(today: &Today) -> String {
-    let now = &today.now;
     let throttled = today.past.as_ref().map_or(0.0, |past| past.throttled);
-    let limited = now.limited_by().map_or_else(String::new, |limit| format!(" for {}", limit.words()));
-    if throttled > 0.0 {
-        format!("was throttled in {} of the time", percent(throttled))
-    } else if now.overloaded {
+    match &today.latency {
+        _ if throttled > 0.0 => format!("was throttled in {} of the time", percent(throttled)),
+        Some(latency) if latency.slow_time() > 0.0 => {
+            format!("was slow in {} of the time, with means below its limits", percent(latency.slow_time()))
+        }
+        Some(_) => "waited for no limit that the record shows".to_owned(),
+        None => modelled(today),
+    }
+}
+
+/// How the model expects it to carry the load.
+fn modelled(today: &Today) -> String {
+    let now = &today.now;
+    if now.overloaded {
         let until = if now.lowest_credits.is_some() {
             "it carries the load only until its credits end"
         } else {
@@ -51,6 +61,7 @@ fn verdict(today: &Today) -> String {
         };
         format!("is overloaded if it repeats: {until}")
     } else if now.waiting > 0.0 {
+        let limited = now.limited_by().map_or_else(String::new, |limit| format!(" for {}", limit.words()));
         format!("waits{limited} in {} of the time, for up to {}", percent(now.waiting), time(now.longest))
     } else {
         "waits for no limit".to_owned()
@@ -88,6 +99,8 @@ fn p99_words(today: &Today) -> String {
             format!("p99 of an I/O {p99} by the record (means of up to {})", time(longest))
         }
         Some(None) => format!("p99 of an I/O {p99}"),
+        // What waits grows with each repetition: a quantile of one pass says how long the record is.
+        None if today.now.overloaded => "by the model the p99 of an I/O has no bound".to_owned(),
         None => format!("p99 of an I/O {p99} by the model"),
     }
 }
@@ -95,9 +108,9 @@ fn p99_words(today: &Today) -> String {
 /// Why today's volume does not meet what is asked, where that is known.
 fn why_not(plan: &Plan<'_>, today: &Today) -> String {
     let too_long = today.past.as_ref().is_some_and(|past| past.throttled > 1.0 - plan.objective.carried);
-    match today.choice.limited_by {
+    let recorded = today.past.as_ref().filter(|_| too_long).and_then(RecordedPast::limited_by);
+    match recorded.or(today.choice.limited_by) {
         Some(limit) => format!(", for its {}", limit.words()),
-        None if too_long => ": it was throttled".to_owned(),
         None => String::new(),
     }
 }

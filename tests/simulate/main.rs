@@ -16,6 +16,7 @@ mod refusals;
 mod schema;
 mod size;
 mod size_counts;
+mod size_files;
 mod size_metrics;
 mod support;
 mod trace;

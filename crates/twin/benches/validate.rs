@@ -170,7 +170,7 @@ impl Bench {
             .plan(MachineFacts::default(), SEED)
             .expect("a profile");
         let point = planned.points.into_iter().next().expect("the point that was given");
-        point.measured(self.volume(&row.volume, if row.burst { 1.0 } else { 0.0 }).into(), None)
+        point.clone().on(self.volume(&row.volume, if row.burst { 1.0 } else { 0.0 }).into(), None)
     }
 
     fn calibrated_on(&self, row: usize) -> Calibration {

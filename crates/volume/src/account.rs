@@ -35,7 +35,7 @@ pub(crate) struct Slots {
 impl Slots {
     /// From when on all limits cover it.
     #[inline]
-    fn latest(&self) -> Nanos {
+    pub(crate) fn latest(&self) -> Nanos {
         let volume = self.volume_iops.max(self.volume_throughput);
         volume.max(self.instance_iops).max(self.instance_throughput)
     }
@@ -64,20 +64,26 @@ pub(crate) struct Accountant {
     /// Where each stream begins and goes on, with its operation: see [`key`].
     begin: [u64; STREAMS],
     next: [u64; STREAMS],
-    /// Bytes of each stream's units that no I/O has used yet.
-    room: [u64; STREAMS],
-    /// Bytes of each stream's room that a throughput limit has counted already: of whole units.
-    paid: [u64; STREAMS],
-    /// From when on the limits cover the unit that each stream began last.
-    slots: [Slots; STREAMS],
-    /// Until when an I/O that continues the stream can join that unit.
-    open_until: [Nanos; STREAMS],
+    units: [Unit; STREAMS],
     /// Streams that went on since the hand last passed them: they get a second chance.
     continued: [bool; STREAMS],
     hand: usize,
     current: usize,
     /// Units that were paid for both of two streams that then met; the next ones are free.
     overpaid: u64,
+}
+
+/// The unit that a stream began last. What an I/O needs of it is in one line of the processor's cache.
+#[derive(Debug, Clone, Copy, Default)]
+struct Unit {
+    /// Bytes of the stream's units that no I/O has used yet.
+    room: u64,
+    /// Bytes of the room that a throughput limit has counted already: of whole units.
+    paid: u64,
+    /// From when on the limits cover the unit.
+    slots: Slots,
+    /// Until when an I/O that continues the stream can join it.
+    open_until: Nanos,
 }
 
 /// A place and an operation in one word. Offsets are below 2^63, since sizes are.
@@ -100,14 +106,12 @@ impl Accountant {
             instance_iops: Nanos::ZERO,
             instance_throughput: Nanos::ZERO,
         };
+        const NO_UNIT: Unit = Unit { room: 0, paid: 0, slots: NO_SLOTS, open_until: Nanos::ZERO };
         Self {
             rules,
             begin: [NO_STREAM; STREAMS],
             next: [NO_STREAM; STREAMS],
-            room: [0; STREAMS],
-            paid: [0; STREAMS],
-            slots: [NO_SLOTS; STREAMS],
-            open_until: [Nanos::ZERO; STREAMS],
+            units: [NO_UNIT; STREAMS],
             continued: [false; STREAMS],
             hand: 0,
             current: 0,
@@ -124,7 +128,7 @@ impl Accountant {
     pub(crate) fn charge(&mut self, io: Io, now: Nanos) -> Charge {
         let charge = self.count(io, now);
         if self.rules.free_writes && io.op == Op::Write {
-            self.slots[self.current] = Slots::default();
+            self.units[self.current].slots = Slots::default();
             return Charge { operations: 0, bytes: 0, begins_unit: false, ..charge };
         }
         charge
@@ -132,55 +136,65 @@ impl Accountant {
 
     #[inline]
     fn count(&mut self, io: Io, now: Nanos) -> Charge {
-        let unit = u64::from(self.rules.unit_bytes);
         let len = u64::from(io.len);
         let (from, to) = (key(io.offset, io.op), key(io.offset + len, io.op));
-        let (stream, sequential) = if let Some(stream) = find(&self.next, from) {
+        if let Some(stream) = find(&self.next, from) {
             self.next[stream] = to;
-            (stream, true)
+            self.continue_stream(stream, len, now)
         } else if let Some(stream) = find(&self.begin, to) {
             self.begin[stream] = from;
-            (stream, true)
+            self.continue_stream(stream, len, now)
         } else {
-            (self.begin_stream(from, to), false)
-        };
-        self.current = stream;
-        if sequential {
-            self.continued[stream] = true;
-            if !self.joins(stream, now) {
-                self.room[stream] = 0;
-            }
-            self.absorb(stream, now);
+            self.begin_stream(from, to, len)
         }
-        let fresh = len.saturating_sub(self.room[stream]);
-        let units = match fresh {
-            0 => 0,
-            _ if fresh <= unit => 1,
-            _ => fresh.div_ceil(unit),
+    }
+
+    /// Units of which at least so many bytes are.
+    #[inline]
+    fn units_of(&self, bytes: u64) -> u64 {
+        let unit = u64::from(self.rules.unit_bytes);
+        // Nearly all I/O is no larger than a unit: no division for it.
+        if bytes <= unit { u64::from(bytes > 0) } else { bytes.div_ceil(unit) }
+    }
+
+    /// The operations that begun units cost: some were paid for already.
+    #[inline]
+    fn unpaid(&mut self, units: u64) -> u64 {
+        if self.overpaid == 0 {
+            return units;
+        }
+        let paid = units.min(self.overpaid);
+        self.overpaid -= paid;
+        units - paid
+    }
+
+    /// What an I/O costs that continues a stream, which has its new end already.
+    fn continue_stream(&mut self, stream: usize, len: u64, now: Nanos) -> Charge {
+        self.current = stream;
+        self.continued[stream] = true;
+        if !self.joins(stream, now) {
+            self.units[stream].room = 0;
+        }
+        self.absorb(stream, now);
+        let room = self.units[stream].room;
+        let units = self.units_of(len.saturating_sub(room));
+        let unit = &mut self.units[stream];
+        unit.room = room + units * u64::from(self.rules.unit_bytes) - len;
+        let bytes = if self.rules.whole_units {
+            let unpaid = len.saturating_sub(unit.paid);
+            unit.paid -= len - unpaid;
+            unpaid
+        } else {
+            len
         };
-        self.room[stream] = self.room[stream] + units * unit - len;
-        let paid_before = units.min(self.overpaid);
-        self.overpaid -= paid_before;
-        let bytes = match (self.rules.whole_units, sequential) {
-            (false, _) => len,
-            (true, false) => {
-                self.paid[stream] = units * unit - len;
-                units * unit
-            }
-            (true, true) => {
-                let unpaid = len.saturating_sub(self.paid[stream]);
-                self.paid[stream] -= len - unpaid;
-                unpaid
-            }
-        };
-        Charge { operations: units - paid_before, bytes, begins_unit: units > 0, sequential }
+        Charge { operations: self.unpaid(units), bytes, begins_unit: units > 0, sequential: true }
     }
 
     /// Whether an I/O that continues a stream can join its unit.
     fn joins(&self, stream: usize, now: Nanos) -> bool {
         match self.rules.merge {
             Merge::Never => false,
-            Merge::Waiting | Merge::InFlight => now < self.open_until[stream],
+            Merge::Waiting | Merge::InFlight => now < self.units[stream].open_until,
             Merge::Contiguous => true,
         }
     }
@@ -191,15 +205,18 @@ impl Accountant {
             return;
         };
         self.next[stream] = self.next[other];
-        if self.joins(other, now) {
-            let unit = u64::from(self.rules.unit_bytes);
-            let room = self.room[stream] + self.room[other];
-            self.room[stream] = room % unit;
-            self.overpaid += room / unit;
+        let taken = self.units[other];
+        let joins = self.joins(other, now);
+        let unit = &mut self.units[stream];
+        if joins {
+            let whole = u64::from(self.rules.unit_bytes);
+            let room = unit.room + taken.room;
+            unit.room = room % whole;
+            self.overpaid += room / whole;
         }
-        self.paid[stream] += self.paid[other];
-        self.slots[stream] = self.slots[stream].later(&self.slots[other]);
-        self.open_until[stream] = self.open_until[stream].max(self.open_until[other]);
+        unit.paid += taken.paid;
+        unit.slots = unit.slots.later(&taken.slots);
+        unit.open_until = unit.open_until.max(taken.open_until);
         self.begin[other] = NO_STREAM;
         self.next[other] = NO_STREAM;
         self.continued[other] = false;
@@ -208,36 +225,44 @@ impl Accountant {
     /// From when on the limits cover the unit that the stream of the I/O that was charged last is in.
     #[inline]
     pub(crate) fn unit(&self) -> &Slots {
-        &self.slots[self.current]
+        &self.units[self.current].slots
     }
 
-    /// Notes from when on the limits cover the I/O that was charged last, and when it completes.
+    /// Notes from when on the limits cover the I/O that was charged last, all of them from `covered` on, and when it completes.
     #[inline]
-    pub(crate) fn granted(&mut self, charge: Charge, slots: Slots, completes: Nanos) {
-        let stream = self.current;
+    pub(crate) fn granted(&mut self, charge: Charge, slots: Slots, covered: Nanos, completes: Nanos) {
+        let unit = &mut self.units[self.current];
         if charge.begins_unit {
-            self.slots[stream] = slots;
+            unit.slots = slots;
         }
         match self.rules.merge {
-            Merge::Waiting if charge.begins_unit => self.open_until[stream] = slots.latest(),
-            Merge::InFlight => self.open_until[stream] = self.open_until[stream].max(completes),
+            Merge::Waiting if charge.begins_unit => unit.open_until = covered,
+            Merge::InFlight => unit.open_until = unit.open_until.max(completes),
             Merge::Waiting | Merge::Never | Merge::Contiguous => {}
         }
     }
 
-    /// Gives a slot to a new stream: that of one that has not gone on for a while.
+    /// Gives a slot to a new stream: that of one that has not gone on for a while. What the I/O costs that begins it.
     #[inline]
-    fn begin_stream(&mut self, begin: u64, next: u64) -> usize {
+    fn begin_stream(&mut self, begin: u64, next: u64, len: u64) -> Charge {
         while self.continued[self.hand] {
             self.continued[self.hand] = false;
             self.hand = (self.hand + 1) % STREAMS;
         }
         let stream = self.hand;
         self.hand = (stream + 1) % STREAMS;
+        self.current = stream;
         (self.begin[stream], self.next[stream]) = (begin, next);
-        (self.room[stream], self.paid[stream]) = (0, 0);
+        let units = self.units_of(len);
+        let whole = units * u64::from(self.rules.unit_bytes);
+        let unit = &mut self.units[stream];
+        unit.room = whole - len;
+        (unit.paid, unit.open_until) = (0, Nanos::ZERO);
+        let mut bytes = len;
+        if self.rules.whole_units {
+            (bytes, unit.paid) = (whole, whole - len);
+        }
         // Its slots follow with `granted`: a new stream begins a unit.
-        self.open_until[stream] = Nanos::ZERO;
-        stream
+        Charge { operations: self.unpaid(units), bytes, begins_unit: units > 0, sequential: false }
     }
 }

@@ -146,8 +146,12 @@ impl Volume {
         let served = self.stations.serve(io, charge.sequential, &self.limits.service, now, rng);
         let unthrottled = served + there.since(now);
         let slots = self.take(charge, now, instance);
-        let completes = self.throttle(slots, unthrottled);
-        self.accountant.granted(charge, slots, completes);
+        let covered = slots.latest();
+        let completes = unthrottled.max(covered);
+        if covered > unthrottled {
+            self.wait(slots, unthrottled);
+        }
+        self.accountant.granted(charge, slots, covered, completes);
         self.stats.consumed_ops += charge.operations;
         if self.queue == 0 {
             self.stats.idle_time += now.since(self.idle_since);
@@ -180,21 +184,18 @@ impl Volume {
         slots
     }
 
-    /// When an I/O has been served and every limit covers it.
+    /// Counts how long an I/O that was served waits for each limit.
     #[inline]
-    fn throttle(&mut self, slots: Slots, served: Nanos) -> Nanos {
-        let mut completes = served;
-        let mut wait = |slot: Nanos, over: &mut OverLimit| {
+    fn wait(&mut self, slots: Slots, served: Nanos) {
+        let wait = |slot: Nanos, over: &mut OverLimit| {
             if slot > served {
                 over.add(served, slot);
             }
-            completes = completes.max(slot);
         };
         wait(slots.volume_iops, &mut self.over.volume_iops);
         wait(slots.volume_throughput, &mut self.over.volume_throughput);
         wait(slots.instance_iops, &mut self.over.instance_iops);
         wait(slots.instance_throughput, &mut self.over.instance_throughput);
-        completes
     }
 
     /// Counts everything that has completed by `now`.

@@ -219,7 +219,9 @@ fn fit(draft: &mut Draft, catalog: &Catalog, seed: u64) -> anyhow::Result<Vec<St
                 draft.profile.points = kept.iter().map(|n| profile.points[*n].clone()).collect();
                 return Ok(said);
             }
-            Err(error @ CalibrateError::OutOfBounds { .. }) if draft.observed.is_some() => {
+            Err(error @ (CalibrateError::OutOfBounds { .. } | CalibrateError::Unreached { .. }))
+                if draft.observed.is_some() =>
+            {
                 draft.notes.push(format!(
                     "the workload is taken as it was observed, since its description does not fit: {error}"
                 ));

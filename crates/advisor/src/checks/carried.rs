@@ -16,15 +16,15 @@ pub(super) struct Load {
 
 /// Judges each volume of the server, the data's first. What is found of several is one finding.
 pub(super) fn each(v: &View<'_>, severity: Severity, judge: fn(&View<'_>, VolumeFiles) -> Judged) -> Judged {
-    let (mut all, mut gap, mut fine): (Option<Found>, Option<Gap>, bool) = (None, None, false);
+    let (mut together, mut gap, mut fine): (Option<Found>, Option<Gap>, bool) = (None, None, false);
     let mut others = Vec::new();
     for files in v.volumes() {
         let own = v.of_files(files);
         match judge(&own, files) {
             Ok(Some(found)) => {
                 v.take(own);
-                all = Some(match all {
-                    Some(all) => all.and(found, severity),
+                together = Some(match together {
+                    Some(earlier) => earlier.and(found, severity),
                     None => found,
                 });
             }
@@ -32,17 +32,17 @@ pub(super) fn each(v: &View<'_>, severity: Severity, judge: fn(&View<'_>, Volume
                 fine |= judged.is_ok();
                 // What is not known goes before what has no meaning.
                 let worse = |gap: &Option<Gap>| !matches!(gap, Some(Gap::Missing(_) | Gap::Undecided(_)));
-                if let Err(one) = judged
+                if let Err(own_gap) = judged
                     && worse(&gap)
                 {
-                    gap = Some(one);
+                    gap = Some(own_gap);
                 }
                 others.push(own);
             }
         }
     }
-    if all.is_some() {
-        return Ok(all);
+    if together.is_some() {
+        return Ok(together);
     }
     others.into_iter().for_each(|own| v.take(own));
     match gap {
@@ -94,8 +94,8 @@ fn counted(v: &View<'_>, files: VolumeFiles) -> Result<Load, Gap> {
     let work = Workload::of(v.observation()).map_err(|error| undecided(&error))?;
     let unit = 256 << 10;
     let without = Demand::without(&work, &settings, unit);
-    let with = without.and(Demand::of_doublewrite(&work, &settings, unit));
-    Ok(Load { ios: with.ios, bytes: with.bytes })
+    let both = without.and(Demand::of_doublewrite(&work, &settings, unit));
+    Ok(Load { ios: both.ios, bytes: both.bytes })
 }
 
 pub(super) fn no_device_io() -> Gap {

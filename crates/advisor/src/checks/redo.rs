@@ -89,7 +89,7 @@ pub(super) const CHECKS: &[Check] = &[
         code: "R05",
         title: "How MariaDB writes a redo log that no commit waits for",
         condition: "ib_logfile0 is open with O_DIRECT, or where that is not seen innodb_log_file_buffering is OFF, while innodb_flush_log_at_trx_commit is 0 or 2",
-        reason: "without the page cache each write of the log goes to the device, although nobody asked for its durability",
+        reason: "without the page cache each write of the log goes to the device, although its durability was not asked for",
         servers: &[mariadb((10, 8, 4))],
         severity: Severity::Low,
         gain: "commits do not wait for the device",

@@ -5,9 +5,11 @@ use ebbtide_volume::{InstanceLimits, Limits, Nanos, RateLimit};
 
 use super::carry::{Carried, Limit};
 use super::demand::Demand;
+use super::objective::Objective;
 use super::recorded::{RecordedLatency, RecordedPast};
-use super::search::{Candidate, Objective, PricedInstance, Space};
+use super::search::{Candidate, PricedInstance, Space};
 use super::setup::Setup;
+use super::too_little::TooLittle;
 
 /// What is asked for.
 #[derive(Debug, Clone, Copy)]
@@ -37,6 +39,20 @@ pub struct Asked<'q, 'a> {
     pub instance: Option<&'a InstanceType>,
     /// The instances to choose from, today's first; empty where none is looked for.
     pub instances: &'q [PricedInstance<'a>],
+}
+
+impl<'q> Asked<'q, '_> {
+    /// What the record shows to be too little, with the latency that it has of today's volume; None where nothing was recorded of
+    /// it.
+    #[must_use]
+    pub fn too_little<'l>(&self, latency: Option<&'l RecordedLatency>) -> Option<TooLittle<'l>>
+    where
+        'q: 'l,
+    {
+        let (volume, past) = self.today.zip(self.past)?;
+        let instance = self.instance.filter(|_| !self.instances.is_empty());
+        Some(TooLittle { volume, instance, past, latency })
+    }
 }
 
 /// The answer.
@@ -163,8 +179,9 @@ impl Sizing<'_> {
     #[must_use]
     pub fn cheaper_array(&self) -> Option<CheaperArray<'_>> {
         let best = self.choices.first().filter(|best| best.volumes.spec.members() == 1)?;
-        let arrays = self.choices.iter().enumerate().filter(|(_, one)| one.volumes.spec.members() > 1);
-        let (place, choice) = arrays.min_by_key(|(_, one)| one.storage.as_ref().map(|cost| cost.usd))?;
+        let arrays = self.choices.iter().enumerate().filter(|(_, choice)| choice.volumes.spec.members() > 1);
+        let (place, choice) =
+            arrays.min_by_key(|(_, choice)| choice.storage.as_ref().map(|cost| cost.usd))?;
         let (array, single) = (choice.storage.as_ref()?.usd, best.storage.as_ref()?.usd);
         let members = choice.volumes.spec.members();
         (array < single).then(|| CheaperArray { place, choice, members, saves: single.less(array) })
@@ -198,6 +215,8 @@ const MORE_LOAD: f64 = 1.2;
 /// The answer to what is asked for.
 #[must_use]
 pub fn size<'a>(asked: &Asked<'_, 'a>) -> Sizing<'a> {
+    let latency = asked.past.zip(asked.today).and_then(|(past, volumes)| past.latency(asked.now, volumes));
+    let too_little = asked.too_little(latency.as_ref());
     let space = Space {
         catalog: asked.catalog,
         prices: asked.prices,
@@ -206,12 +225,13 @@ pub fn size<'a>(asked: &Asked<'_, 'a>) -> Sizing<'a> {
         most_members: asked.most_members,
         instance: asked.instance,
         counts_allowance: false,
+        too_little,
     };
     let today = asked.today.map(|volumes| today(asked, space, volumes));
     let chosen = if asked.instances.is_empty() {
         asked.instance
     } else {
-        first_of(asked, space, |space| cheapest_with(asked, space)).map(|(one, _)| one)
+        first_of(asked, space, |space| cheapest_with(asked, space)).map(|(instance, _)| instance)
     };
     let found = asked.instances.is_empty() || chosen.is_some();
     let space = Space { instance: chosen, ..space };
@@ -257,18 +277,15 @@ fn first_of<'s, T>(
 
 fn today(asked: &Asked<'_, '_>, space: Space<'_>, volumes: &Resolved) -> Today {
     let now = Space { demand: asked.now, counts_allowance: true, ..space }.carried(volumes);
-    let latency = asked.past.and_then(|past| past.latency(asked.now, volumes));
     // A load that a limit held back fits the limit: the model of it has nothing to wait for.
-    let free = asked.past.is_none_or(|past| past.throttled <= 1.0 - asked.objective.carried + 1e-12);
-    let quick = asked.objective.p99.zip(latency.as_ref());
-    let quick = quick.is_none_or(|(most, latency)| latency.slower_than(most) <= 0.01);
+    let enough = space.too_little.is_none_or(|shown| !shown.is_shown(&asked.objective));
     let choice = choice(space, volumes);
     Today {
-        meets_now: free && quick && asked.objective.met_by(&now),
-        meets_planned: free && quick && space.meets(volumes),
-        choice: Choice { room: choice.room.filter(|_| free && quick), ..choice },
+        meets_now: enough && asked.objective.met_by(&now),
+        meets_planned: enough && space.meets(volumes),
+        choice: Choice { room: choice.room.filter(|_| enough), ..choice },
         past: asked.past.cloned(),
-        latency,
+        latency: space.too_little.and_then(|shown| shown.latency.cloned()),
         now,
     }
 }
@@ -296,7 +313,7 @@ fn choice(space: Space<'_>, volumes: &Resolved) -> Choice {
         storage: space.prices.monthly_cost(volumes),
         instance_usd: space
             .instance
-            .and_then(|one| space.prices.instance(&one.name))
+            .and_then(|instance| space.prices.instance(&instance.name))
             .map(InstancePrice::month),
         carried: space.carried(volumes),
         needs_burst: needs_burst(space, volumes),
@@ -357,25 +374,29 @@ fn room(space: Space<'_>, volumes: &Resolved) -> f64 {
 fn others<'a>(asked: &Asked<'_, 'a>, space: Space<'_>, best: Option<&Candidate>) -> Vec<InstanceChoice<'a>> {
     let Some(best) = best else { return Vec::new() };
     let mut by_price: Vec<&PricedInstance<'a>> = asked.instances.iter().collect();
-    by_price.sort_by_key(|one| one.price.month());
-    let carries = |one: &&&PricedInstance<'a>| {
-        let is_chosen = space.instance.is_some_and(|chosen| chosen.name == one.instance.name);
-        !is_chosen && Space { instance: Some(one.instance), ..space }.meets(&best.resolved)
+    by_price.sort_by_key(|priced| priced.price.month());
+    let carries = |priced: &&&PricedInstance<'a>| {
+        let is_chosen = space.instance.is_some_and(|chosen| chosen.name == priced.instance.name);
+        !is_chosen && Space { instance: Some(priced.instance), ..space }.meets(&best.resolved)
     };
     let is_today =
-        |one: &PricedInstance<'a>| asked.instance.is_some_and(|today| today.name == one.instance.name);
+        |priced: &PricedInstance<'a>| asked.instance.is_some_and(|today| today.name == priced.instance.name);
     by_price
         .iter()
         .filter(carries)
         .take(OTHER_INSTANCES)
-        .map(|one| InstanceChoice { instance: one.instance, price: one.price, is_today: is_today(one) })
+        .map(|priced| InstanceChoice {
+            instance: priced.instance,
+            price: priced.price,
+            is_today: is_today(priced),
+        })
         .collect()
 }
 
 /// The cheapest instance of those to choose from, with its volumes.
 fn cheapest_with<'a>(asked: &Asked<'_, 'a>, space: Space<'_>) -> Option<(&'a InstanceType, Candidate)> {
     let (instance, volumes) = space.cheapest_with(asked.instances)?;
-    let of_asked = asked.instances.iter().find(|one| one.instance.name == instance.instance.name)?;
+    let of_asked = asked.instances.iter().find(|priced| priced.instance.name == instance.instance.name)?;
     Some((of_asked.instance, volumes))
 }
 
@@ -385,30 +406,30 @@ fn safer<'a>(
     chosen: Option<&'a InstanceType>,
     best: Option<&Candidate>,
 ) -> Vec<Safer<'a>> {
-    let one = |what: Safety, with: Space<'_>| {
+    let cheapest = |what: Safety, space: Space<'_>| {
         // What is known to be the cheapest for less stays so where it meets more.
-        let known = best.filter(|best| with.meets(&best.resolved));
+        let known = best.filter(|best| space.meets(&best.resolved));
         let (instance, candidate) = match known {
             Some(known) if !matches!(what, Safety::Carried(share) if share < asked.objective.carried) => {
                 (chosen, Some(known.clone()))
             }
-            _ if asked.instances.is_empty() => (chosen, first_of(asked, with, |with| with.cheapest(None))),
-            _ => first_of(asked, with, |with| cheapest_with(asked, with))
-                .map_or((None, None), |(one, volumes)| (Some(one), Some(volumes))),
+            _ if asked.instances.is_empty() => (chosen, first_of(asked, space, |space| space.cheapest(None))),
+            _ => first_of(asked, space, |space| cheapest_with(asked, space))
+                .map_or((None, None), |(instance, volumes)| (Some(instance), Some(volumes))),
         };
-        let with = Space { instance, ..with };
-        let needs_burst = candidate.as_ref().is_some_and(|candidate| needs_burst(with, &candidate.resolved));
+        let space = Space { instance, ..space };
+        let needs_burst = candidate.as_ref().is_some_and(|candidate| needs_burst(space, &candidate.resolved));
         Safer { what, candidate, instance, needs_burst }
     };
-    let mut all: Vec<Safer<'a>> = Vec::new();
+    let mut degrees: Vec<Safer<'a>> = Vec::new();
     for carried in CARRIED {
         let objective = Objective { carried, ..asked.objective };
-        all.push(one(Safety::Carried(carried), Space { objective, ..space }));
+        degrees.push(cheapest(Safety::Carried(carried), Space { objective, ..space }));
     }
     let more = asked.planned.times(MORE_LOAD);
-    all.push(one(Safety::Load(MORE_LOAD), Space { demand: &more, ..space }));
+    degrees.push(cheapest(Safety::Load(MORE_LOAD), Space { demand: &more, ..space }));
     if let Some(implied) = asked.implied {
-        all.push(one(Safety::Implied, Space { demand: implied, ..space }));
+        degrees.push(cheapest(Safety::Implied, Space { demand: implied, ..space }));
     }
-    all
+    degrees
 }

@@ -42,6 +42,24 @@ impl LittlesLaw {
     }
 }
 
+/// What a queue may be too high by: tools print two decimals.
+const QUEUE_ROUNDED: f64 = 0.005;
+
+/// Mean times of a read and a write of an interval, s, as they were recorded: where one is not, that of the queue by Little's law,
+/// which does not tell the two apart. None where neither says it, and without such a request.
+pub(super) fn measured_times_s(interval: &LoadInterval) -> [Option<f64>; 2] {
+    let (ios, queue) = (interval.ios(), interval.queue);
+    let queued = queue.filter(|_| ios > 0.0).map(|queue| (queue - QUEUE_ROUNDED).max(0.0) / ios);
+    let time = |number: f64, mean: Option<f64>| mean.or(queued).filter(|_| number > 0.0);
+    [time(interval.reads, interval.read_s), time(interval.writes, interval.write_s)]
+}
+
+/// The mean time of an operation of an interval, s, from the same.
+pub(super) fn measured_latency_s(interval: &LoadInterval) -> Option<f64> {
+    let [read_s, write_s] = measured_times_s(interval);
+    LoadInterval { read_s, write_s, ..*interval }.latency_s()
+}
+
 /// Sums over a time without gaps.
 #[derive(Debug, Clone, Copy, Default)]
 struct Window {
@@ -106,45 +124,45 @@ impl Window {
 /// Little's law in a load; None where queue or latency are not known.
 pub(super) fn littles_law(load: &VolumeLoad) -> Option<LittlesLaw> {
     let windows = windows(load);
-    let all = windows.iter().copied().reduce(Window::and).filter(|all| all.seconds > 0.0)?;
+    let record = windows.iter().copied().reduce(Window::and).filter(|record| record.seconds > 0.0)?;
     let agrees: f64 = windows.iter().filter(|window| window.agrees()).map(|window| window.seconds).sum();
     Some(LittlesLaw {
-        agrees_pct: agrees / all.seconds * 100.0,
+        agrees_pct: agrees / record.seconds * 100.0,
         window_s: windows.iter().map(|window| window.seconds).fold(0.0, f64::max),
-        queue: all.queued / all.seconds,
-        expected: all.waited / all.seconds,
+        queue: record.queued / record.seconds,
+        expected: record.waited / record.seconds,
     })
 }
 
 /// The record in windows that are long against their latency; a short rest belongs to the window before it, where there is no gap.
 fn windows(load: &VolumeLoad) -> Vec<Window> {
-    let mut all: Vec<Window> = Vec::new();
+    let mut closed: Vec<Window> = Vec::new();
     let mut open: Option<Window> = None;
     // Where the run of intervals without a gap begins.
     let mut begun = 0;
-    let close = |open: &mut Option<Window>, begun: usize, all: &mut Vec<Window>| {
+    let close = |open: &mut Option<Window>, begun: usize, closed: &mut Vec<Window>| {
         let Some(rest) = open.take() else { return };
-        match all[begun..].last_mut() {
+        match closed[begun..].last_mut() {
             Some(last) => *last = last.and(rest),
-            None => all.push(rest),
+            None => closed.push(rest),
         }
     };
     let mut ends_s = None;
     for interval in &load.intervals {
         let next = Window::of(interval);
         if next.is_none() || ends_s.is_some_and(|end: f64| interval.start_s - end > APART) {
-            close(&mut open, begun, &mut all);
-            begun = all.len();
+            close(&mut open, begun, &mut closed);
+            begun = closed.len();
         }
         ends_s = Some(interval.end_s());
         let Some(next) = next else { continue };
         let window = open.take().map_or(next, |window| window.and(next));
         if window.is_long() {
-            all.push(window);
+            closed.push(window);
         } else {
             open = Some(window);
         }
     }
-    close(&mut open, begun, &mut all);
-    all
+    close(&mut open, begun, &mut closed);
+    closed
 }

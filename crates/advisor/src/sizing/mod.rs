@@ -12,11 +12,13 @@ mod inconsistent;
 mod inputs;
 mod little;
 pub mod managed;
+mod objective;
 mod origin;
 mod recorded;
 mod search;
 mod setup;
 mod throttled;
+mod too_little;
 
 #[cfg(test)]
 mod tests;
@@ -30,10 +32,10 @@ pub use demand::{Demand, SSD_UNIT, Spread, operations_of};
 pub use inconsistent::Inconsistency;
 pub use inputs::{Contradiction, Inputs, QueueRule, examine, queue_rule};
 pub use little::LittlesLaw;
+pub use objective::Objective;
 pub use origin::LoadOrigin;
 pub use recorded::{RecordedCredits, RecordedLatency, RecordedPast};
-pub use search::{
-    Candidate, IOPS_STEP, InstanceNeeds, KINDS, Objective, PricedInstance, Space, THROUGHPUT_STEP,
-};
+pub use search::{Candidate, IOPS_STEP, InstanceNeeds, KINDS, PricedInstance, Space, THROUGHPUT_STEP};
 pub use setup::Setup;
 pub use throttled::Throttled;
+pub use too_little::TooLittle;

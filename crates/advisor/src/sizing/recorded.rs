@@ -4,8 +4,9 @@ use ebbtide_catalog::Resolved;
 use ebbtide_observe::VolumeLoad;
 use ebbtide_volume::Nanos;
 
-use super::carry::{Service, quantile};
+use super::carry::{Limit, Service, quantile};
 use super::demand::{Demand, whole};
+use super::little::measured_times_s;
 use super::throttled::{NO_CREDITS, SLOW, Throttled, median_s};
 
 /// What a record says of the volume that carried the load.
@@ -13,10 +14,22 @@ use super::throttled::{NO_CREDITS, SLOW, Throttled, median_s};
 pub struct RecordedPast {
     /// Share of the time (0 to 1) that was throttled, as far as can be known.
     pub throttled: f64,
+    /// The same by each limit, in the order of [`Limit::ALL`].
+    pub by: [f64; 6],
     /// Its burst credits; None where they were not recorded.
     pub credits: Option<RecordedCredits>,
-    /// Requests of one direction of an interval: their mean latency, s, and their number.
-    latencies: Vec<(f64, f64)>,
+    /// Empty where the latency of too many requests is not known.
+    intervals: Vec<TimedInterval>,
+    /// Seconds of the whole record.
+    seconds: f64,
+}
+
+/// How long the I/O of an interval took.
+#[derive(Debug, Clone, PartialEq)]
+struct TimedInterval {
+    seconds: f64,
+    /// Reads and writes: their mean latency, s, and their number.
+    sides: Vec<(f64, f64)>,
 }
 
 /// Burst credits of a record.
@@ -37,6 +50,8 @@ pub struct RecordedCredits {
 pub struct RecordedLatency {
     /// Means that show a wait, with the share of all requests that have it.
     slow: Vec<(Nanos, f64)>,
+    /// Share of the time (0 to 1) of these intervals.
+    slow_time: f64,
     service: Service,
 }
 
@@ -47,20 +62,35 @@ impl RecordedPast {
     pub(super) fn of(load: &VolumeLoad, throttled: Option<&Throttled>) -> Self {
         Self {
             throttled: throttled.map_or(0.0, |throttled| throttled.time_pct / 100.0),
+            by: throttled.map_or([0.0; 6], |throttled| throttled.by),
             credits: credits(load),
-            latencies: latencies(load),
+            intervals: timed_intervals(load),
+            seconds: load.intervals.iter().map(|interval| interval.seconds).sum(),
         }
+    }
+
+    /// The limit that it was throttled by for most of the time; None where it was not.
+    #[must_use]
+    pub fn limited_by(&self) -> Option<Limit> {
+        let most = Limit::ALL.into_iter().zip(self.by).max_by(|a, b| a.1.total_cmp(&b.1))?;
+        (most.1 > 0.0).then_some(most.0)
     }
 
     /// How long the I/O of a load took on a volume; None where the record does not have it.
     pub(super) fn latency(&self, load: &Demand, volume: &Resolved) -> Option<RecordedLatency> {
-        let requests: f64 = self.latencies.iter().map(|(_, number)| number).sum();
+        let sides = self.intervals.iter().flat_map(|interval| &interval.sides);
+        let requests: f64 = sides.clone().map(|(_, number)| number).sum();
         if requests <= 0.0 {
             return None;
         }
-        let waited = self.latencies.iter().filter(|(mean, _)| *mean >= SLOW * median_s(volume));
-        let slow = waited.map(|(mean, number)| (Nanos(whole(mean * 1e9)), number / requests)).collect();
-        Some(RecordedLatency { slow, service: Service::of(load, &volume.members[0]) })
+        let least = SLOW * median_s(volume);
+        let is_slow = |(mean, _): &(f64, f64)| *mean >= least;
+        let slow = sides.filter(|side| is_slow(side));
+        let slow = slow.map(|(mean, number)| (Nanos(whole(mean * 1e9)), number / requests)).collect();
+        let waited = self.intervals.iter().filter(|interval| interval.sides.iter().any(is_slow));
+        let waited: f64 = waited.map(|interval| interval.seconds).sum();
+        let service = Service::of(load, &volume.members[0]);
+        Some(RecordedLatency { slow, slow_time: waited / self.seconds, service })
     }
 }
 
@@ -79,19 +109,20 @@ fn credits(load: &VolumeLoad) -> Option<RecordedCredits> {
     })
 }
 
-/// Empty where the latency of too many requests is not known.
-fn latencies(load: &VolumeLoad) -> Vec<(f64, f64)> {
+fn timed_intervals(load: &VolumeLoad) -> Vec<TimedInterval> {
     let mut known = Vec::new();
     let (mut requests, mut timed) = (0.0, 0.0);
     for interval in &load.intervals {
-        for (rate, mean) in [(interval.reads, interval.read_s), (interval.writes, interval.write_s)] {
+        let mut sides = Vec::new();
+        for (rate, mean) in [interval.reads, interval.writes].into_iter().zip(measured_times_s(interval)) {
             let number = rate * interval.seconds;
             requests += number;
-            if let Some(mean) = mean.filter(|_| number > 0.0) {
+            if let Some(mean) = mean {
                 timed += number;
-                known.push((mean, number));
+                sides.push((mean, number));
             }
         }
+        known.push(TimedInterval { seconds: interval.seconds, sides });
     }
     if timed < MOSTLY_KNOWN * requests { Vec::new() } else { known }
 }
@@ -113,6 +144,12 @@ impl RecordedLatency {
         };
         let (waited, slow) = (share(Nanos::ZERO), share(time));
         slow + (1.0 - waited).max(0.0) * self.service.above(time)
+    }
+
+    /// Share of the time (0 to 1) whose means show a wait.
+    #[must_use]
+    pub fn slow_time(&self) -> f64 {
+        self.slow_time
     }
 
     /// The highest mean of an interval that shows a wait; None where none does.

@@ -10,13 +10,15 @@ use ebbtide_catalog::{
     Catalog, InstancePrice, InstanceType, IopsRange, Prices, Raid0, Resolved, Spec, ThroughputRange, Usd,
     VolumeSpec,
 };
-use ebbtide_volume::{Accounting, GIB, Limits, Nanos};
+use ebbtide_volume::{Accounting, GIB, Limits};
 
 use super::carry::Carried;
 use super::charge::Charges;
 use super::demand::Demand;
 use super::inconsistent::LARGEST_UNIT;
+use super::objective::Objective;
 use super::setup::Setup;
+use super::too_little::TooLittle;
 
 /// IOPS are provisioned in steps of this.
 pub const IOPS_STEP: u64 = 100;
@@ -24,27 +26,6 @@ pub const IOPS_STEP: u64 = 100;
 pub const THROUGHPUT_STEP: u64 = 5;
 /// The types that are searched. `standard` is left out: AWS states no limit that it keeps.
 pub const KINDS: [&str; 6] = ["gp3", "gp2", "io2", "io1", "st1", "sc1"];
-
-/// What a configuration has to do.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Objective {
-    /// Usable size, bytes.
-    pub size_bytes: u64,
-    /// Share of the time (0 to 1) in which no I/O may wait for a limit.
-    pub carried: f64,
-    /// 99 of 100 I/Os take at most this; None: whatever they take.
-    pub p99: Option<Nanos>,
-}
-
-impl Objective {
-    /// Whether a load that is carried like this meets it; the size apart.
-    #[must_use]
-    pub fn met_by(&self, carried: &Carried) -> bool {
-        !carried.overloaded
-            && carried.waiting <= 1.0 - self.carried + 1e-12
-            && self.p99.is_none_or(|most| carried.slower_than(most) <= 0.01)
-    }
-}
 
 /// What is searched.
 #[derive(Debug, Clone, Copy)]
@@ -63,6 +44,8 @@ pub struct Space<'a> {
     pub instance: Option<&'a InstanceType>,
     /// Whether what an idle gp3 gives beyond its rate counts: see [`Setup::counts_allowance`].
     pub counts_allowance: bool,
+    /// What the record of the load shows to be too little; None where nothing was recorded of today's volume.
+    pub too_little: Option<TooLittle<'a>>,
 }
 
 /// A configuration of volumes, with its price.
@@ -92,12 +75,20 @@ impl<'a> Space<'a> {
 
     /// The same, where it is known already what the volumes count of the load.
     fn meets_counted(&self, volumes: &Resolved, charges: &Charges) -> bool {
-        if volumes.size_bytes() < self.objective.size_bytes {
+        let too_little = self.too_little.is_some_and(|shown| shown.rules_out(&self.objective, volumes));
+        if volumes.size_bytes() < self.objective.size_bytes || too_little || self.instance_is_too_little() {
             return false;
         }
         let allowed = 1.0 - self.objective.carried + 1e-12;
         let carried = self.demand.carried_as(charges, &self.setup(volumes), allowed);
         carried.is_some_and(|carried| self.objective.met_by(&carried))
+    }
+
+    /// Whether the record shows that the instance is not enough.
+    fn instance_is_too_little(&self) -> bool {
+        self.too_little
+            .zip(self.instance)
+            .is_some_and(|(shown, instance)| shown.rules_out_instance(&self.objective, instance))
     }
 
     /// How volumes carry the load.
@@ -382,10 +373,10 @@ impl<'a> Space<'a> {
             if below.is_some_and(|below| one.price.month() + alone.usd >= below) {
                 break;
             }
-            if !self.carried_by_instance(one.instance, &endless, &charges) {
+            let with = Space { instance: Some(one.instance), ..*self };
+            if with.instance_is_too_little() || !self.carried_by_instance(one.instance, &endless, &charges) {
                 continue;
             }
-            let with = Space { instance: Some(one.instance), ..*self };
             let volumes = if with.meets(&alone.resolved) {
                 Some(alone.clone())
             } else {

@@ -5,7 +5,9 @@ use ebbtide_observe::{LoadInterval, VolumeLoad};
 use ebbtide_volume::{Accounting, Limits, RateLimit};
 use serde::Serialize;
 
+use super::carry::Limit;
 use super::demand::{Demand, operations_of};
+use super::little::measured_latency_s;
 use super::origin::LoadOrigin;
 
 /// How much of the past was throttled.
@@ -26,6 +28,9 @@ pub struct Throttled {
     /// the queue of work put off grew. Null where neither is known: clients that wait for an answer before they send their next
     /// request do not show what they would have sent.
     pub implied_iops: Option<f64>,
+    /// Share of the time (0 to 1) that was throttled by each limit, in the order of [`Limit::ALL`].
+    #[serde(skip)]
+    pub by: [f64; 6],
     /// Intervals of the load, with what they may have been.
     #[serde(skip)]
     implied: Vec<Implied>,
@@ -72,8 +77,19 @@ const MORE: f64 = 1.01;
 #[derive(Debug, Default)]
 struct Reasons {
     words: Vec<String>,
+    limits: Vec<Limit>,
     /// Whether burst credits had ended.
     dry: bool,
+}
+
+impl Reasons {
+    fn add(&mut self, limit: Limit, words: String) {
+        self.dry |= limit == Limit::VolumeCredits;
+        self.limits.push(limit);
+        if !self.words.contains(&words) {
+            self.words.push(words);
+        }
+    }
 }
 
 /// How much of a load was throttled; None where nothing was, as far as can be known.
@@ -96,8 +112,8 @@ pub(super) fn throttled(
     }
     because.sort_by(|a, b| b.1.total_cmp(&a.1));
     let time: f64 = load.intervals.iter().map(|interval| interval.seconds).sum();
-    let share = |is: &dyn Fn(&Reasons) -> bool| {
-        let chosen = load.intervals.iter().zip(&reasons).filter(|(_, reasons)| is(reasons));
+    let share = |counts: &dyn Fn(&Reasons) -> bool| {
+        let chosen = load.intervals.iter().zip(&reasons).filter(|(_, reasons)| counts(reasons));
         chosen.map(|(interval, _)| interval.seconds).sum::<f64>() / time * 100.0
     };
     let places: Vec<usize> = (0..reasons.len()).filter(|place| !reasons[*place].words.is_empty()).collect();
@@ -117,8 +133,10 @@ pub(super) fn throttled(
         past.implied(*place, before.map(|before| before.place))
     });
     let implied: Vec<Implied> = implied.collect();
-    let most = implied.iter().map(|one| past.iops(one.like) * one.times).fold(0.0, f64::max);
-    let more = implied.iter().any(|one| past.iops(one.like) * one.times > MORE * past.iops(one.place));
+    let most = implied.iter().map(|interval| past.iops(interval.like) * interval.times).fold(0.0, f64::max);
+    let more = implied
+        .iter()
+        .any(|interval| past.iops(interval.like) * interval.times > MORE * past.iops(interval.place));
     let known = own.iter().flatten().any(|before| before.is_whole)
         || places.iter().all(|place| past.shows_what_came(*place));
     Some(Throttled {
@@ -126,6 +144,7 @@ pub(super) fn throttled(
         because: because.into_iter().map(|(reason, _)| reason).collect(),
         seen_iops,
         credits_ended_pct: share(&|reasons| reasons.dry),
+        by: Limit::ALL.map(|limit| share(&|reasons| reasons.limits.contains(&limit)) / 100.0),
         served_before_iops: before.map(|before| past.iops(before.place)),
         implied_iops: (more && known).then_some(most),
         implied,
@@ -255,15 +274,18 @@ fn reasons(
     let mut found = Reasons::default();
     if let Some(limited) = interval.limited {
         let checks = [
-            (limited.volume_iops, "its metrics say that the volume's IOPS were exceeded"),
-            (limited.volume_throughput, "its metrics say that the volume's throughput was exceeded"),
-            (limited.instance_iops, "its metrics say that the instance's IOPS were exceeded"),
-            (limited.instance_throughput, "its metrics say that the instance's throughput was exceeded"),
+            (limited.volume_iops, Limit::VolumeIops, "volume's IOPS were"),
+            (limited.volume_throughput, Limit::VolumeThroughput, "volume's throughput was"),
+            (limited.instance_iops, Limit::InstanceIops, "instance's IOPS were"),
+            (limited.instance_throughput, Limit::InstanceThroughput, "instance's throughput was"),
         ];
-        found.words.extend(checks.into_iter().filter(|(is, _)| *is).map(|(_, words)| words.to_owned()));
+        for (_, limit, words) in checks.into_iter().filter(|(exceeded, ..)| *exceeded) {
+            found.add(limit, format!("its metrics say that the {words} exceeded"));
+        }
     }
     // At a limit, and waiting: a volume that happens to need exactly its limit answers at once.
-    let waits = interval.latency_s().zip(today).map(|(latency, volume)| latency >= SLOW * median_s(volume));
+    let waits =
+        measured_latency_s(interval).zip(today).map(|(latency, volume)| latency >= SLOW * median_s(volume));
     let dry = interval.credits.is_some_and(|credits| credits <= NO_CREDITS) && interval.ios() > 0.0;
     // A load below the baseline needs no credits.
     let held_back = match (waits, today.map(|volume| at_baseline(interval, origin, volume))) {
@@ -271,8 +293,7 @@ fn reasons(
         (waits, at_baseline) => waits == Some(true) || at_baseline == Some(true),
     };
     if dry && held_back {
-        found.dry = true;
-        found.words.push("burst credits were used up".to_owned());
+        found.add(Limit::VolumeCredits, "burst credits were used up".to_owned());
     }
     let waits = waits.unwrap_or(true);
     if waits {
@@ -315,29 +336,31 @@ fn at_limits(
         counted = Some((operations, bytes));
         let kind = &volume.spec.volume.kind;
         // Where the credits were not recorded, a volume that has its baseline and waits has none.
-        let unknown = interval.credits.is_none() && interval.latency_s().is_some();
-        let mut reached = |used: f64, rate: Option<RateLimit>, name: &str| {
+        let unknown = interval.credits.is_none() && measured_latency_s(interval).is_some();
+        let mut reached = |used: f64, rate: Option<RateLimit>, limit: Limit, name: &str| {
             let Some(rate) = rate else { return };
             let share = |most: u64| used / (most as f64 * members);
             let at_baseline = (AT_LIMIT..=ABOVE_RATE).contains(&share(rate.rate));
             if share(rate.ceiling) >= AT_LIMIT {
-                found.words.push(format!("it ran at the {name} of {kind}"));
+                found.add(limit, format!("it ran at the {name} of {kind}"));
             } else if rate.has_credits() && unknown && at_baseline {
-                found.dry = true;
-                found
-                    .words
-                    .push(format!("it ran at the baseline {name} of {kind}, as without burst credits"));
+                let words = format!("it ran at the baseline {name} of {kind}, as without burst credits");
+                found.add(Limit::VolumeCredits, words);
             }
         };
-        reached(operations, limits.iops, "IOPS");
-        reached(bytes, limits.throughput, "throughput");
+        reached(operations, limits.iops, Limit::VolumeIops, "IOPS");
+        reached(bytes, limits.throughput, Limit::VolumeThroughput, "throughput");
     }
     if let Some(instance) = instance {
         let (iops, throughput) = (instance.limits.iops, instance.limits.throughput);
         let (operations, bytes) = counted
             .unwrap_or_else(|| (operations_of(interval, origin, super::demand::SSD_UNIT), interval.bytes()));
-        if operations >= AT_LIMIT * iops.ceiling as f64 || bytes >= AT_LIMIT * throughput.ceiling as f64 {
-            found.words.push(format!("it ran at the EBS limits of {}", instance.name));
+        let words = format!("it ran at the EBS limits of {}", instance.name);
+        if operations >= AT_LIMIT * iops.ceiling as f64 {
+            found.add(Limit::InstanceIops, words.clone());
+        }
+        if bytes >= AT_LIMIT * throughput.ceiling as f64 {
+            found.add(Limit::InstanceThroughput, words);
         }
     }
 }
@@ -358,13 +381,13 @@ impl Throttled {
     pub fn implied(&self, load: &VolumeLoad, factor: f64) -> Option<Demand> {
         self.implied_iops?;
         let mut implied = load.clone();
-        for one in &self.implied {
-            let like = load.intervals[one.like];
-            let interval = &mut implied.intervals[one.place];
-            interval.reads = like.reads * one.times;
-            interval.writes = like.writes * one.times;
-            interval.read_bytes = like.read_bytes * one.times;
-            interval.written_bytes = like.written_bytes * one.times;
+        for Implied { place, like, times } in &self.implied {
+            let like = load.intervals[*like];
+            let interval = &mut implied.intervals[*place];
+            interval.reads = like.reads * times;
+            interval.writes = like.writes * times;
+            interval.read_bytes = like.read_bytes * times;
+            interval.written_bytes = like.written_bytes * times;
         }
         Some(Demand::from_origin(&implied, self.origin, factor))
     }

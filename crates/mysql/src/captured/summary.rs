@@ -46,16 +46,33 @@ impl Summary {
     }
 }
 
-/// Reads a report; None in another text.
+/// Sections by which a report is known: those that have rows which are read.
+const SECTIONS: [&str; 6] = [
+    "Percona Toolkit MySQL Summary",
+    "Report On Port",
+    "Status Counters",
+    "InnoDB",
+    "Binary Logging",
+    "Configuration File",
+];
+
+/// The section that a line begins.
+fn section_of(line: &str) -> Option<&str> {
+    let name = line.trim_end().strip_prefix("# ").filter(|name| name.ends_with("####"))?;
+    Some(name.trim_end_matches('#').trim())
+}
+
+/// Reads a report, also one that was pasted without its beginning; None in another text.
 pub(super) fn read(text: &str) -> Option<Summary> {
-    if !text.lines().take(20).any(|line| line.starts_with("# Percona Toolkit MySQL Summary")) {
+    let known = |name: &str| SECTIONS.iter().any(|section| name.starts_with(section));
+    if !text.lines().filter_map(section_of).any(known) {
         return None;
     }
     let (mut variables, mut growth, mut file) = (Vec::new(), Vec::new(), String::new());
     let (mut section, mut last_column, mut seconds) = ("", None, None);
     for line in text.lines() {
-        if let Some(name) = line.strip_prefix("# ").filter(|_| line.ends_with("####")) {
-            section = name.trim_end_matches('#').trim();
+        if let Some(name) = section_of(line) {
+            section = name;
             continue;
         }
         if section.starts_with("Status Counters") {

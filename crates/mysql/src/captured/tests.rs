@@ -194,6 +194,28 @@ fn the_files_of_pt_stalk_give_variables_rates_and_the_device_of_the_data() {
 }
 
 #[test]
+fn a_report_of_pt_mysql_summary_is_known_by_any_of_its_sections() {
+    let text = sample!("pt-mysql-summary.txt");
+    let whole = of(&[text]);
+    let from = |section: &str| of(&[&text[text.find(section).unwrap()..]]);
+    // As it is pasted without the first lines, with the blanks that a mail adds.
+    let cut = from("# Report On Port");
+    assert_eq!(
+        (cut.variables.as_ref(), cut.rates.as_ref()),
+        (whole.variables.as_ref(), whole.rates.as_ref())
+    );
+    assert_eq!(
+        variable(&from("# InnoDB ###"), "innodb_flush_log_at_trx_commit"),
+        variable(&whole, "innodb_flush_log_at_trx_commit")
+    );
+    assert!(from("# Configuration File").configured.is_some());
+    assert_eq!(of(&[&text.replace("####\n", "####  \r\n")]).variables, whole.variables);
+    // A comment of an option file is no section.
+    let comment = "# InnoDB settings\n[mysqld]\nsync_binlog = 1\n";
+    assert!(of(&[comment]).rates.is_none() && of(&[comment]).configured.is_some());
+}
+
+#[test]
 fn a_report_of_pt_mysql_summary_gives_what_it_prints_as_it_is() {
     let seen = of(&[sample!("pt-mysql-summary.txt")]);
     assert!(seen.partial_variables);

@@ -121,6 +121,8 @@ fn a_value_outside_its_range_names_the_range() {
         ("iodepth=0", "from 1 to 65536"),
         ("numjobs=5000", "from 1 to 4096"),
         ("rwmixread=101", "from 0 to 100"),
+        ("bs=", "a multiple of 512"),
+        ("rate_iops=", "a whole number from 1"),
         ("bs=1000", "a multiple of 512"),
         ("bs=1g", "to 64m"),
         ("rw=reed", "read, write, randread"),

@@ -86,6 +86,11 @@ pub(super) fn sides<T: Clone>(
     value: &str,
     read: impl Fn(&str) -> Result<T, FioError>,
 ) -> Result<[Option<T>; 2], FioError> {
+    if value.is_empty() {
+        // No value leaves no side as it is: fio refuses it.
+        let side = read(value)?;
+        return Ok([Some(side.clone()), Some(side)]);
+    }
     let mut parts = value.split(',');
     let side = |text: Option<&str>| match text {
         None | Some("") => Ok(None),

@@ -85,6 +85,9 @@ const SUPPORTED: &[(&[&str], Setter)] = &[
     (&["random_distribution"], |d, w, v| values::distribution(w, v).map(|spread| d.distribution = spread)),
     (&["stonewall", "wait_for_previous"], |d, w, v| values::flag(w, v).map(|on| d.stonewall = on)),
     (&["ioengine"], |d, w, v| {
+        if v.is_empty() {
+            return Err(FioError::value(w, v, "a name, like libaio"));
+        }
         d.engine = v.into();
         if ENGINES_WITHOUT_VOLUME.contains(&v) {
             let instead = "it sends no I/O to a volume; leave the job out";
@@ -97,7 +100,8 @@ const SUPPORTED: &[(&[&str], Setter)] = &[
         if [1000, 1024].contains(&d.base) { Ok(()) } else { Err(FioError::value(w, v, "1000 or 1024")) }
     }),
     (&["direct", "buffered"], |d, w, v| {
-        d.buffered = values::flag(w, v)? == (w == "buffered");
+        let on: u8 = values::number(w, v, d.base, 0, 1)?;
+        d.buffered = (on == 1) == (w == "buffered");
         Ok(())
     }),
 ];

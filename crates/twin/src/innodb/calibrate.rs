@@ -19,11 +19,28 @@ pub struct Calibration {
     pub costs: Costs,
     /// Of each point, the model's transactions a second divided by the measured ones, in a run as long as is asked for.
     pub residuals: Vec<f64>,
-    /// How long the run of each was, without what settles. A cold point, and one whose burst credits would end, has the time of
-    /// its measurement.
-    pub spans: Vec<Nanos>,
+    /// How long the run of each was, without what settles.
+    pub spans: Vec<PointSpan>,
     /// What was searched or taken as given, for people.
     pub notes: Vec<String>,
+}
+
+/// How long the run was that a point is compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PointSpan {
+    /// The time, without what settles.
+    pub time: Nanos,
+    /// Why it is not that of the predictions; None where it is.
+    pub shorter: Option<Shorter>,
+}
+
+/// Why a point is compared over the time of its measurement, and not over that of the predictions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shorter {
+    /// It was measured with an empty buffer pool, which fills.
+    Cold,
+    /// Burst credits end in the time of the predictions, so long after the start of the run: it was measured while they lasted.
+    CreditsEnd(Nanos),
 }
 
 /// Points that no costs explain together.
@@ -38,6 +55,25 @@ pub enum CalibrateError {
         /// Which figure.
         what: &'static str,
         /// The factor.
+        factor: f64,
+    },
+    /// No factor gives a point its throughput.
+    #[error(
+        "point {point}: tps = {tps} is out of range: with {factor:.2} times the {what} of the workload the model gives {}. \
+         Check tps (transactions a second, not statements), then clients, volume, buffer pool, size of the data, round_trip_us and \
+         think_ms of the point",
+        reached_words(*.reached, *.tps)
+    )]
+    Unreached {
+        /// Place of the point, from 1.
+        point: usize,
+        /// Its transactions a second.
+        tps: f64,
+        /// Those of the model that are nearest.
+        reached: f64,
+        /// What was searched.
+        what: &'static str,
+        /// With which factor.
         factor: f64,
     },
     /// Two points need costs that are far apart.
@@ -80,6 +116,12 @@ pub enum CalibrateError {
     NoProcessorTime,
 }
 
+/// The throughput that is nearest to a point's.
+fn reached_words(reached: f64, tps: f64) -> String {
+    let side = if reached < tps { "at most" } else { "at least" };
+    format!("{side} {} transactions a second", ebbtide_text::figure(reached))
+}
+
 /// Factors beyond these mean that the profile describes another workload.
 const BOUNDS: std::ops::RangeInclusive<f64> = 0.2..=5.0;
 /// Points whose factors, or throughputs of the same server, volume and load, differ by more than this contradict each other.
@@ -119,11 +161,18 @@ pub struct Calibrating {
 ///
 /// # Errors
 /// See [`CalibrateError`].
-pub fn calibrate(points: &[MeasuredPoint], by: &Calibrating) -> Result<Calibration, CalibrateError> {
+pub fn calibrate(points: &[MeasuredPoint], calibrating: &Calibrating) -> Result<Calibration, CalibrateError> {
     throughputs(points)?;
-    let mut fit = Fit { points, by, costs: by.given, notes: Vec::new(), searched: None };
+    let mut fit = Fit {
+        points,
+        calibrating,
+        costs: calibrating.given,
+        notes: Vec::new(),
+        searched: None,
+        is_last: false,
+    };
     let figures = fit.first_costs()?;
-    if !by.cpu_given && !points.iter().any(|point| point.cpu_pct.is_some()) {
+    if !calibrating.cpu_given && !points.iter().any(|point| point.cpu_pct.is_some()) {
         return Err(CalibrateError::NoProcessorTime);
     }
     fit.refine(&figures)?;
@@ -134,27 +183,32 @@ pub fn calibrate(points: &[MeasuredPoint], by: &Calibrating) -> Result<Calibrati
     }
     fit.say(&figures);
     let Fit { costs, notes, .. } = fit;
-    let (residuals, spans) = points.iter().map(|point| residual(point, &by.trials, costs)).unzip();
+    let (residuals, spans) = points.iter().map(|point| residual(point, &calibrating.trials, costs)).unzip();
     Ok(Calibration { costs, residuals, spans, notes })
 }
 
 /// The model's transactions a second at a point divided by the measured ones, and over which time. Where burst credits end in the
 /// time that is asked for, and do not in that of a trial, the point was measured while they lasted.
-fn residual(point: &MeasuredPoint, trials: &Trials, costs: Costs) -> (f64, Nanos) {
+fn residual(point: &MeasuredPoint, trials: &Trials, costs: Costs) -> (f64, PointSpan) {
     let asked = trials.asked(point, costs);
-    let ends = |outcome: &ModelOutcome| outcome.credits_end().is_some_and(|end| end > Nanos::SECOND);
-    let outcome = if ends(&asked) { trials.trial(point, costs) } else { asked };
-    (outcome.tps() / point.tps, outcome.measured)
+    let end = asked.credits_end().filter(|end| *end > Nanos::SECOND);
+    let (outcome, shorter) = match end {
+        Some(end) => (trials.trial(point, costs), Some(Shorter::CreditsEnd(end))),
+        None => (asked, point.cold.then_some(Shorter::Cold)),
+    };
+    (outcome.tps() / point.tps, PointSpan { time: outcome.measured, shorter })
 }
 
 /// A calibration under way.
 struct Fit<'a> {
     points: &'a [MeasuredPoint],
-    by: &'a Calibrating,
+    calibrating: &'a Calibrating,
     costs: Costs,
     notes: Vec<String>,
     /// What was searched, with the factor that was found.
     searched: Option<(Searched, f64)>,
+    /// Whether nothing else can be searched.
+    is_last: bool,
 }
 
 /// A figure of the points, with the number of each that has it.
@@ -165,7 +219,7 @@ impl Fit<'_> {
     fn first_costs(&mut self) -> Result<Vec<Found>, CalibrateError> {
         let mut figures = Vec::new();
         for figure in Figure::ALL {
-            let found = factors(self.points, |point| figure.of(point, &self.by.trials, self.costs));
+            let found = factors(self.points, |point| figure.of(point, &self.calibrating.trials, self.costs));
             contradiction(figure.words(), &found)?;
             let Some(mean) = mean(&found) else { continue };
             figure.check(mean)?;
@@ -183,12 +237,15 @@ impl Fit<'_> {
             let outcomes: Vec<_> = self
                 .points
                 .iter()
-                .map(|point| self.is_refined(point).then(|| self.by.trials.trial(point, self.costs)))
+                .map(|point| self.is_refined(point).then(|| self.calibrating.trials.trial(point, self.costs)))
                 .collect();
             for (figure, numbers) in figures {
                 let of_point = |number: &usize| {
                     let outcome = outcomes[number - 1].as_ref()?;
-                    Some((*number, figure.by_run(&self.points[number - 1], &self.by.trials, outcome)?))
+                    Some((
+                        *number,
+                        figure.by_run(&self.points[number - 1], &self.calibrating.trials, outcome)?,
+                    ))
                 };
                 let ratios: Vec<_> = numbers.iter().filter_map(of_point).collect();
                 let Some(ratio) = mean(&ratios) else { continue };
@@ -206,7 +263,7 @@ impl Fit<'_> {
 
     /// Whether a run says more of a point than its figures do.
     fn is_refined(&self, point: &MeasuredPoint) -> bool {
-        let shares_cores = self.by.trials.machine.threads_per_core > 1 && point.cpu_pct.is_some();
+        let shares_cores = self.calibrating.trials.machine.threads_per_core > 1 && point.cpu_pct.is_some();
         shares_cores || (point.writes.is_some() && !is_observed(point))
     }
 
@@ -214,7 +271,7 @@ impl Fit<'_> {
     /// its figures. Throughput falls no faster than the factor rises, so that the correction does not swing.
     fn correct(&mut self) {
         let Some((what, factor)) = self.searched else { return };
-        let (off, _) = residual(&self.points[0], &self.by.trials, self.costs);
+        let (off, _) = residual(&self.points[0], &self.calibrating.trials, self.costs);
         if off.ln().abs() > CLOSE && off.ln().abs() < FAR {
             self.costs = what.with(self.costs, off);
             self.searched = Some((what, factor * off));
@@ -240,6 +297,7 @@ impl Fit<'_> {
             if timed { &[Searched::Pages] } else { &[Searched::Pages, Searched::Time] };
         let before = self.costs;
         for what in searched {
+            self.is_last = searched.last() == Some(what);
             let Some(mut factor) = self.searched(*what, before, 1.0)? else { continue };
             self.costs = what.with(before, factor);
             // Other pages leave processors more or less busy, and those decide how long processor time takes.
@@ -264,19 +322,23 @@ impl Fit<'_> {
     fn searched(&mut self, what: Searched, base: Costs, begin: f64) -> Result<Option<f64>, CalibrateError> {
         let point = &self.points[0];
         let reached = |factor: f64| {
-            (self.by.trials.trial(point, what.with(base, factor)).tps() / point.tps).max(1e-9).ln()
+            (self.calibrating.trials.trial(point, what.with(base, factor)).tps() / point.tps).max(1e-9).ln()
         };
         let now = reached(begin);
         if now.abs() < CLOSE {
             return Ok((begin != 1.0).then_some(begin));
         }
         // More work of a transaction means fewer of them.
-        let (low, high) = self.by.interval;
+        let (low, high) = self.calibrating.interval;
         let (from, to) = (*BOUNDS.start(), *BOUNDS.end());
         let other = if now > 0.0 { begin * TWICE } else { begin / TWICE }.clamp(from, to);
         let moved = reached(other);
         let least = if now > 0.0 { -low.ln() } else { high.ln() }.min(DETERMINES);
         if (moved - now).abs() <= least {
+            // What the profile states makes it slower than it was, and nothing is left that could make it faster.
+            if self.is_last && now < -MOST_APART.ln() {
+                return Err(unreached(point, what, begin, now));
+            }
             // Later rounds keep what the first one found.
             if begin == 1.0 {
                 self.notes.push(what.kept(other / begin, (moved - now).exp_m1(), now.exp_m1()));
@@ -285,10 +347,16 @@ impl Fit<'_> {
         }
         let (factor, value) = falling_root(from, to, &[(begin, now), (other, moved)], reached);
         if value.exp_m1().abs() > 0.25 {
-            return Err(CalibrateError::OutOfBounds { what: what.words(), factor });
+            return Err(unreached(point, what, factor, value));
         }
         Ok(Some(factor))
     }
+}
+
+/// That no factor gives the first point its throughput; `value` is the logarithm of what is nearest by it.
+fn unreached(point: &MeasuredPoint, what: Searched, factor: f64, value: f64) -> CalibrateError {
+    let (tps, reached) = (point.tps, point.tps * value.exp());
+    CalibrateError::Unreached { point: 1, tps, reached, what: what.words(), factor }
 }
 
 /// A cost that is searched for a throughput.
@@ -440,7 +508,7 @@ pub fn contradicting(points: &[MeasuredPoint], trials: &Trials, given: Costs) ->
     for what in Figure::ALL {
         let found = factors(points, |point| what.of(point, trials, given));
         let kept = |gone: &[Contradicting]| -> Vec<(usize, f64)> {
-            let is_gone = |place: usize| gone.iter().any(|one| one.point == place);
+            let is_gone = |place: usize| gone.iter().any(|left_out| left_out.point == place);
             found.iter().map(|(n, factor)| (n - 1, *factor)).filter(|(n, _)| !is_gone(*n)).collect()
         };
         loop {
@@ -464,25 +532,26 @@ pub fn contradicting(points: &[MeasuredPoint], trials: &Trials, given: Costs) ->
 }
 
 /// Whether two points are of the same server, data, volume and load: one throughput is to be expected of both.
-fn equal(one: &MeasuredPoint, other: &MeasuredPoint) -> bool {
+fn equal(point: &MeasuredPoint, other: &MeasuredPoint) -> bool {
     let of_array = |array: &Array| {
         let limits: Vec<_> = array.members().iter().map(|volume| volume.limits().clone()).collect();
         (limits, array.credit_share(Nanos::ZERO))
     };
-    one.load == other.load
-        && one.settings == other.settings
-        && one.shape == other.shape
-        && one.volumes.map(of_array) == other.volumes.map(of_array)
+    point.load == other.load
+        && point.settings == other.settings
+        && point.shape == other.shape
+        && point.volumes.map(of_array) == other.volumes.map(of_array)
 }
 
-fn far_apart(one: f64, other: f64) -> bool {
-    one.max(other) > one.min(other) * MOST_APART
+fn far_apart(rate: f64, other: f64) -> bool {
+    rate.max(other) > rate.min(other) * MOST_APART
 }
 
 /// Refuses points of the same server, volume and load whose throughputs are far apart.
 fn throughputs(points: &[MeasuredPoint]) -> Result<(), CalibrateError> {
     for (n, point) in points.iter().enumerate() {
-        let before = points[..n].iter().position(|one| equal(one, point) && far_apart(one.tps, point.tps));
+        let before =
+            points[..n].iter().position(|earlier| equal(earlier, point) && far_apart(earlier.tps, point.tps));
         if let Some(first) = before {
             let (a, b) = (points[first].tps, point.tps);
             return Err(CalibrateError::Throughputs { first: first + 1, second: n + 1, a, b });
@@ -494,7 +563,8 @@ fn throughputs(points: &[MeasuredPoint]) -> Result<(), CalibrateError> {
 /// The points whose throughput is far from that of others of the same server, volume and load. Of two the second.
 fn unlike_their_equals(points: &[MeasuredPoint]) -> Vec<Contradicting> {
     let judged = |(n, point): (usize, &MeasuredPoint)| {
-        let mut equals: Vec<f64> = points.iter().filter(|one| equal(one, point)).map(|one| one.tps).collect();
+        let mut equals: Vec<f64> =
+            points.iter().filter(|other| equal(other, point)).map(|other| other.tps).collect();
         let first = equals[0];
         equals.sort_by(f64::total_cmp);
         let median = if equals.len() == 2 { first } else { equals[equals.len() / 2] };

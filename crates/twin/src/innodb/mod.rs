@@ -32,7 +32,9 @@ mod writer;
 
 pub(crate) use cleaner::whole;
 
-pub use calibrate::{CalibrateError, Calibrating, Calibration, Contradicting, calibrate, contradicting};
+pub use calibrate::{
+    CalibrateError, Calibrating, Calibration, Contradicting, PointSpan, Shorter, calibrate, contradicting,
+};
 pub use cleaner::{
     CleanerView, Recommendation, percent_for_age, percent_for_dirty, recommend, recommend_idle,
 };
@@ -47,5 +49,5 @@ pub use pages::{
 };
 pub use redo::{LEAST_REDO_BYTES, RedoLimits};
 pub use shape::{Shape, Touch, TransactionType};
-pub use trial::{MeasuredPoint, Trials};
+pub use trial::{MeasuredPoint, Point, Trials};
 pub use volumes::{BinlogVolume, FileKind, VolumeRole, Volumes};

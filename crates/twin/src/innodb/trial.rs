@@ -11,17 +11,17 @@ use super::redo::RedoLimits;
 use super::shape::Shape;
 use super::volumes::Volumes;
 
-/// What was measured of the server at one load.
+/// What was measured of a server at one load, on volumes that are a `V`: those of the model, or the text that names them.
 #[derive(Debug, Clone)]
-pub struct MeasuredPoint {
+pub struct Point<V> {
+    /// The volumes, as they were when the measurement began.
+    pub volumes: V,
+    /// The instance's limits; None without them.
+    pub instance: Option<Instance>,
     /// The settings that it had.
     pub settings: Settings,
     /// Its workload: that of the profile, with the point's size of data.
     pub shape: Shape,
-    /// The volumes, as they were when the measurement began.
-    pub volumes: Volumes<Array>,
-    /// The instance's limits.
-    pub instance: Option<Instance>,
     /// The load.
     pub load: ModelLoad,
     /// Transactions a second.
@@ -36,6 +36,18 @@ pub struct MeasuredPoint {
     pub cold: bool,
     /// How long was measured; None where nobody says.
     pub time: Option<Nanos>,
+}
+
+/// A point that the model can run.
+pub type MeasuredPoint = Point<Volumes<Array>>;
+
+impl<V> Point<V> {
+    /// The point on these volumes.
+    #[must_use]
+    pub fn on(self, volumes: Volumes<Array>, instance: Option<Instance>) -> MeasuredPoint {
+        let Self { settings, shape, load, tps, reads, writes, cpu_pct, cold, time, .. } = self;
+        Point { volumes, instance, settings, shape, load, tps, reads, writes, cpu_pct, cold, time }
+    }
 }
 
 /// What all runs of a calibration have alike.

@@ -1,14 +1,12 @@
 //! From the keys of a profile to what the model takes, refusing what is missing or cannot be.
 
-use ebbtide_volume::{Array, Instance, MIB, Nanos, parse_size};
+use ebbtide_volume::{MIB, Nanos, parse_size};
 
 use super::ProfileError;
 use super::file::{DoublewriteMode, DoublewriteTable, PointState, PointTable, Profile, ServerTable};
 use super::machine::MachineFacts;
 use crate::fio;
-use crate::innodb::{
-    Costs, Flavour, LEAST_REDO_BYTES, Machine, MeasuredPoint, ModelLoad, PageKind, Settings, Shape, Volumes,
-};
+use crate::innodb::{Costs, Flavour, LEAST_REDO_BYTES, Machine, ModelLoad, PageKind, Point, Settings, Shape};
 
 /// What a profile says, checked.
 #[derive(Debug, Clone)]
@@ -36,50 +34,8 @@ pub struct Planned {
     pub data_bytes: Option<f64>,
 }
 
-/// A measured point, checked; its volume is still a text.
-#[derive(Debug, Clone)]
-pub struct PlannedPoint {
-    /// The volume.
-    pub volume: String,
-    /// The settings that the server had.
-    pub settings: Settings,
-    /// The workload on the data that there were.
-    pub shape: Shape,
-    /// The load.
-    pub load: ModelLoad,
-    /// Transactions a second.
-    pub tps: f64,
-    /// Pages read by a transaction.
-    pub reads: Option<f64>,
-    /// Pages written by a transaction.
-    pub writes: Option<f64>,
-    /// Processors busy, percent.
-    pub cpu_pct: Option<f64>,
-    /// Whether the buffer pool was empty at the start; else all was in balance.
-    pub cold: bool,
-    /// How long was measured; None where the profile does not say.
-    pub time: Option<Nanos>,
-}
-
-impl PlannedPoint {
-    /// The point as it was measured on these volumes.
-    #[must_use]
-    pub fn measured(&self, volumes: Volumes<Array>, instance: Option<Instance>) -> MeasuredPoint {
-        MeasuredPoint {
-            settings: self.settings.clone(),
-            shape: self.shape.clone(),
-            volumes,
-            instance,
-            load: self.load,
-            tps: self.tps,
-            reads: self.reads,
-            writes: self.writes,
-            cpu_pct: self.cpu_pct,
-            cold: self.cold,
-            time: self.time,
-        }
-    }
-}
+/// A measured point, checked; its volumes are still a text.
+pub type PlannedPoint = Point<String>;
 
 /// Time over which a point may be measured: the model runs for as long, several times.
 const SHORTEST_POINT: Nanos = Nanos::from_secs(10);
@@ -183,7 +139,8 @@ impl Profile {
         };
         let shape = self.workload.shape(factor, settings.page_bytes, seed)?;
         Ok(PlannedPoint {
-            volume,
+            volumes: volume,
+            instance: None,
             settings,
             shape,
             load,

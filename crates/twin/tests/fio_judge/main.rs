@@ -297,6 +297,49 @@ fn job_files_that_fio_accepts_are_accepted_or_refused_by_the_word() {
     );
 }
 
+#[test]
+fn values_that_fio_refuses_are_refused() {
+    let words = [
+        "rw",
+        "bs",
+        "bssplit",
+        "iodepth",
+        "numjobs",
+        "runtime",
+        "size",
+        "io_size",
+        "offset",
+        "offset_increment",
+        "loops",
+        "number_ios",
+        "rate",
+        "rate_iops",
+        "rate_process",
+        "thinktime",
+        "thinktime_blocks",
+        "fsync",
+        "rwmixread",
+        "startdelay",
+        "random_distribution",
+        "time_based",
+        "kb_base",
+        "direct",
+        "buffered",
+        "ioengine",
+    ];
+    let values = ["", "x", "-1", "0", "2", "101", "1024", "foo:1", "zipf", "normal", "4k/60:8k/60"];
+    let mut refused = 0;
+    for (word, value) in words.iter().flat_map(|word| values.map(|value| (word, value))) {
+        let text = format!("[a]\nrw=randread\nsize=1g\n{word}={value}\n");
+        let Some((accepted, said)) = fio(&["--parse-only", "-"], &text) else { return };
+        if !accepted {
+            refused += 1;
+            assert!(job_file(&text).is_err(), "{word}={value}: {said}");
+        }
+    }
+    assert!(refused > 100, "fio refuses {refused} of them");
+}
+
 fn judge(read: &Result<Workload, FioError>, lines: &[&str], text: &str) -> Result<(), TestCaseError> {
     if let Err(error) = read {
         prop_assert!(names_a_word(&error.to_string(), lines), "{}\n{}", error, text);

@@ -71,6 +71,35 @@ fn points_that_no_costs_explain_are_refused() {
 }
 
 #[test]
+fn a_throughput_that_no_pages_give_is_named_with_the_nearest_one() {
+    let truth = Costs { cpu_us: 500.0, ..Costs::default() };
+    // The processor time is stated, so that pages are searched, or nothing.
+    let refused = |point: &MeasuredPoint| {
+        let given = Costs { cpu_us: 500.0, ..Costs::default() };
+        let by = Calibrating { trials: TRIALS, given, cpu_given: true, interval: (0.9, 1.1) };
+        calibrate(std::slice::from_ref(point), &by).unwrap_err()
+    };
+    let bound_by_volume = measured(truth, slow(), 16);
+    for (times, side) in [(20.0, "at most"), (0.05, "at least")] {
+        let point =
+            MeasuredPoint { tps: bound_by_volume.tps * times, cpu_pct: None, ..bound_by_volume.clone() };
+        let error = refused(&point);
+        let CalibrateError::Unreached { point: 1, tps, reached, .. } = error else { panic!("{error}") };
+        assert_eq!(tps, point.tps);
+        assert!((reached < tps) == (times > 1.0), "{error}");
+        let words = error.to_string();
+        assert!(
+            words.contains(side) && words.contains("tps = ") && words.contains("out of range"),
+            "{words}"
+        );
+    }
+    // No page decides: processors are what is short, and their time is stated.
+    let point = measured(truth, volume(Nanos::from_us(10), None, None), 64);
+    let error = refused(&MeasuredPoint { tps: point.tps * 4.0, cpu_pct: None, ..point.clone() });
+    assert!(matches!(error, CalibrateError::Unreached { factor, .. } if factor == 1.0), "{error}");
+}
+
+#[test]
 fn pages_that_the_redo_log_has_written_are_no_factor_on_the_workload() {
     println!("seed 1");
     // All data fit the pool: nothing is evicted, and a redo log of 64 MiB has pages written.

@@ -1,6 +1,6 @@
 //! A point that calibrates is met by predictions of any length, and costs that the model was made of are found again.
 
-use ebbtide_twin::innodb::{Costs, ModelLoad};
+use ebbtide_twin::innodb::{Costs, ModelLoad, PointSpan};
 use ebbtide_volume::Nanos;
 
 use crate::generated::Generated;
@@ -53,7 +53,7 @@ fn a_factor_that_is_searched_meets_its_point_in_predictions_of_every_length() {
         let tps = server.run(calibration.costs, length).tps();
         assert!(off(tps, 646.62) < MET, "{tps}: {calibration:?}");
         assert_eq!(calibration.residuals, [tps / 646.62], "what is said of the point");
-        assert_eq!(calibration.spans, [length]);
+        assert_eq!(calibration.spans, [PointSpan { time: length, shorter: None }]);
         assert!(calibration.costs.reads > 1.1, "{calibration:?}");
     }
 }

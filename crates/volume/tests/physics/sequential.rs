@@ -2,7 +2,9 @@
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
-use ebbtide_volume::{Array, Instance, InstanceLimits, Io, Limits, MIB, Nanos, Op, RateLimit};
+use ebbtide_volume::{
+    Array, Instance, InstanceLimits, Io, Limits, MIB, Nanos, Op, QuantileCurve, RateLimit, ServiceTimes,
+};
 use proptest::prelude::*;
 
 use crate::support::{assert_within, gp2, gp3, rng, st1, unlimited, with_service};
@@ -217,10 +219,13 @@ proptest! {
         (limits, credits) in any_volume(), streams in any_streams(), instance in any_instance(),
     ) {
         let mut most = 0.0_f64;
+        // What a slow disk has in flight takes it two seconds.
+        let is_slow = limits.throughput.is_some_and(|limit| limit.rate < 4 * MIB);
+        let span = if is_slow { (6, 66) } else { (1, 11) };
         for depth in DEPTHS {
             let mut instance = instance.map(Instance::new);
             let streams = Streams { depth, ..streams };
-            let rate = iops(&mut single(&limits, credits), streams, (1, 11), instance.as_mut());
+            let rate = iops(&mut single(&limits, credits), streams, span, instance.as_mut());
             prop_assert!(rate >= most * 0.98 - 0.2, "{rate} at depth {depth} after {most}");
             most = most.max(rate);
         }
@@ -265,6 +270,25 @@ proptest! {
         let flat = iops(&mut single(&io1(3 * gib), 0.0), streams, (4, 24), None);
         // Slow I/Os leave slots unused. A gp2 saves them up, and an io1 does not: the more, the higher the limit.
         prop_assert!(without >= flat * 0.98 && without <= flat * 1.02 + 1.0, "{without} and {flat}");
+    }
+
+    /// Where every I/O takes equally long, no slot is left unused, and there is nothing that a gp2 could save up.
+    #[test]
+    fn two_types_with_one_limit_are_equal_where_no_io_is_slow(
+        gib in 34_u64..1_000, streams in any_streams(), depth in 1_usize..24, us in 100_u64..900,
+    ) {
+        let even = |limits: Limits| {
+            let curve = QuantileCurve::constant(Nanos::from_us(us));
+            let service = ServiceTimes { read: curve.clone(), write: curve, ..ServiceTimes::instant() };
+            let mut array = Array::single(Limits { service, ..limits }, T0).unwrap();
+            array.set_credit_share(0.0, T0);
+            array
+        };
+        let gp2 = Limits { throughput: Some(RateLimit::flat(128 * MIB)), ..gp2(gib) };
+        let streams = Streams { depth, ..streams };
+        let without = iops(&mut even(gp2), streams, (4, 14), None);
+        let flat = iops(&mut even(io1(3 * gib)), streams, (4, 14), None);
+        prop_assert!((without - flat).abs() <= flat * 0.002 + 0.2, "{without} and {flat}");
     }
 
     #[test]

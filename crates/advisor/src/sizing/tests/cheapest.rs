@@ -86,6 +86,7 @@ proptest! {
             most_members: 2,
             instance: None,
             counts_allowance: false,
+            too_little: None,
         };
         let found = space.cheapest(None);
         if let Some((usd, spec)) = cheapest_by_trying(&space, gib) {
@@ -115,6 +116,7 @@ fn the_oracle_would_find_a_dearer_answer() {
         most_members: 1,
         instance: None,
         counts_allowance: false,
+        too_little: None,
     };
     let found = space.cheapest(None).unwrap();
     let (tried, _) = cheapest_by_trying(&space, 300).unwrap();
@@ -137,6 +139,7 @@ fn more_is_bought_only_of_what_is_needed() {
             most_members: members,
             instance: None,
             counts_allowance: false,
+            too_little: None,
         };
         let found = space.cheapest(None).unwrap();
         (crate::sizing::change::short(&found.resolved.spec).to_string(), found.usd.to_string())
@@ -189,6 +192,7 @@ fn an_instance_is_chosen_with_the_volumes_and_its_price_counts() {
             most_members: 1,
             instance: None,
             counts_allowance: false,
+            too_little: None,
         };
         let (instance, volumes) = space.cheapest_with(&fitting).unwrap();
         let by_trying = fitting.iter().filter_map(|one| {
@@ -216,6 +220,7 @@ fn a_p99_below_that_of_a_type_leaves_it_out() {
         most_members: 1,
         instance: None,
         counts_allowance: false,
+        too_little: None,
     };
     let kinds: Vec<String> =
         space.cheapest_of_each().iter().map(|one| one.resolved.spec.volume.kind.clone()).collect();
@@ -239,6 +244,7 @@ fn iops_are_bought_in_place_of_throughput_where_that_is_cheaper() {
         most_members: 1,
         instance: None,
         counts_allowance: false,
+        too_little: None,
     };
     let found = space.cheapest_of("gp3", 1, None).unwrap();
     // Every step that the search has, as far as it may matter.

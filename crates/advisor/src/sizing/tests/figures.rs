@@ -6,7 +6,8 @@ use ebbtide_volume::{GIB, Nanos};
 use proptest::prelude::*;
 
 use super::{load, of_sides, of_size, volume};
-use crate::sizing::{Asked, Demand, LoadOrigin, Objective, examine, queue_rule, size};
+use crate::sizing::change::short;
+use crate::sizing::{Asked, Demand, Limit, LoadOrigin, Objective, Today, examine, queue_rule, size};
 
 /// Intervals of a minute with a latency, s, and the queue of Little's law.
 fn timed(ios: f64, latency_s: f64, minutes: usize) -> VolumeLoad {
@@ -235,6 +236,83 @@ fn what_is_in_the_record_takes_precedence_over_the_model() {
     let quick = now(&[(200.0, 0.0008, 1.0); 100]);
     assert_eq!(quick.latency(0.99), quick.now.latency(0.99));
     assert!(quick.meets_now && quick.latency.unwrap().longest_mean().is_none());
+}
+
+/// The cheapest specs of each type for a load of EBS's metrics that today's volume carried, and how today's did.
+fn sized(load: &VolumeLoad, today: &str, p99: Option<Nanos>) -> (Vec<String>, Today) {
+    let (catalog, today) = (Catalog::builtin(), volume(today));
+    let inputs = examine(load, LoadOrigin::EbsMetrics, Some(&today), None).unwrap();
+    let demand = Demand::from_origin(load, LoadOrigin::EbsMetrics, 1.0);
+    let objective = Objective { size_bytes: today.size_bytes(), carried: 0.999, p99 };
+    let sizing = size(&Asked {
+        catalog: &catalog,
+        prices: catalog.prices(None).unwrap(),
+        now: &demand,
+        planned: &demand,
+        implied: None,
+        objective,
+        most_members: 2,
+        arrays_asked: false,
+        today: Some(&today),
+        past: inputs.past.as_ref(),
+        instance: None,
+        instances: &[],
+    });
+    let specs = sizing.choices.iter().map(|choice| short(&choice.volumes.spec).to_string()).collect();
+    (specs, sizing.today.unwrap())
+}
+
+#[test]
+fn no_choice_is_what_the_record_shows_to_be_too_little() {
+    let gp2_of = |specs: &[String]| specs.iter().find(|spec| spec.starts_with("gp2:")).cloned();
+    // An hour without credits, then an idle day: with full credits the model has nothing to wait for.
+    let minutes = [&[(300.0, 0.1, 0.0); 60][..], &[(50.0, 0.0008, 0.5); 1_380]].concat();
+    let mut load = night(&minutes);
+    let (specs, today) = sized(&load, "gp2:size=100GiB", None);
+    assert!(!today.meets_planned && today.now.waiting == 0.0, "{today:?}");
+    assert_eq!(gp2_of(&specs).unwrap(), "gp2:size=101GiB", "{specs:?}");
+    // The same record without a throttled interval has today's volume as the cheapest gp2.
+    load.intervals
+        .iter_mut()
+        .for_each(|one| (one.read_s, one.write_s, one.queue) = (Some(0.0008), Some(0.0008), None));
+    load.intervals.iter_mut().for_each(|one| one.credits = Some(0.5));
+    assert_eq!(gp2_of(&sized(&load, "gp2:size=100GiB", None).0).unwrap(), "gp2:size=100GiB");
+    // Means of a minute are far below the limit, and its metrics say that it was exceeded.
+    let exceeded = |limited: Limited| {
+        let mut load = night(&[(500.0, 0.0008, 1.0); 100]);
+        load.intervals.iter_mut().for_each(|one| one.credits = None);
+        load.intervals[..5].iter_mut().for_each(|one| one.limited = Some(limited));
+        sized(&load, "gp3:size=500GiB,iops=4000,throughput=250", None)
+    };
+    let (specs, today) = exceeded(Limited { volume_iops: true, ..Limited::default() });
+    assert_eq!(specs[0], "gp3:size=500GiB,iops=4100,throughput=125", "{specs:?}");
+    assert_eq!(today.past.unwrap().limited_by(), Some(Limit::VolumeIops));
+    let (specs, _) = exceeded(Limited { volume_throughput: true, ..Limited::default() });
+    assert_eq!(specs[0], "gp3:size=500GiB,iops=3000,throughput=255", "{specs:?}");
+    // I/O took longer than is asked for, at no limit: the same type with no more of anything takes as long.
+    let slow = night(&[&[(500.0, 0.0008, 1.0); 90][..], &[(500.0, 0.02, 1.0); 10]].concat());
+    let (specs, _) = sized(&slow, "gp3:size=500GiB,iops=4000,throughput=250", Some(Nanos::from_ms(10)));
+    assert!(specs.contains(&"gp3:size=500GiB,iops=4000,throughput=255".to_owned()), "{specs:?}");
+}
+
+#[test]
+fn a_queue_tells_how_long_i_o_took_where_no_latency_was_recorded() {
+    let minutes = [&[(200.0, 0.0008, 1.0); 90][..], &[(300.0, 0.053, 0.0); 10]].concat();
+    let mut load = night(&minutes);
+    let (_, timed) = sized(&load, "gp2:size=100GiB", None);
+    load.intervals.iter_mut().for_each(|one| (one.read_s, one.write_s) = (None, None));
+    let (_, queued) = sized(&load, "gp2:size=100GiB", None);
+    let (timed, queued) = (timed.latency(0.99).as_us(), queued.latency(0.99).as_us());
+    // The queue of 15.9 is printed with two decimals.
+    assert!(timed == 53_000 && (52_900..=53_000).contains(&queued), "{timed} {queued}");
+    // What was not recorded at all is the model's.
+    load.intervals.iter_mut().for_each(|one| one.queue = None);
+    assert!(sized(&load, "gp2:size=100GiB", None).1.latency.is_none());
+    // A queue of an idle volume is not more than its rounding.
+    let mut idle = night(&[(0.5, 0.0008, 1.0); 10]);
+    idle.intervals.iter_mut().for_each(|one| (one.read_s, one.write_s, one.queue) = (None, None, Some(0.01)));
+    let (_, idle) = sized(&idle, "gp2:size=100GiB", None);
+    assert_eq!(idle.latency.unwrap().longest_mean(), Some(Nanos::from_ms(10)));
 }
 
 #[test]

@@ -25,6 +25,7 @@ fn beside(catalog: &Catalog, per_second: f64, spec: &str, gib: u64) -> Vec<Platf
         most_members: 1,
         instance: Some(&instance),
         counts_allowance: false,
+        too_little: None,
     };
     platforms(&space, &volume(spec), AuroraIo::of(&demand, None))
 }

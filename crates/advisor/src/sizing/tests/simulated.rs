@@ -86,6 +86,7 @@ fn cheapest(kind: &str, members: u16, sides: Sides) -> Option<Resolved> {
         most_members: members,
         instance: None,
         counts_allowance: false,
+        too_little: None,
     };
     Some(space.cheapest_of(kind, members, None)?.resolved)
 }

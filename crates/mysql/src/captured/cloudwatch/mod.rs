@@ -1,7 +1,7 @@
 //! What a volume carried minute by minute: metrics of AWS/EBS and AWS/RDS as `aws cloudwatch get-metric-data` and
 //! `get-metric-statistics` print them, as metric streams deliver them, or as the console exports them (CSV).
 //!
-//! [`json`] and [`table`] read files into [`Series`]; [`metric`] says which statistic and unit each needs, [`values`] puts the
+//! [`json`] and [`table`] (with [`numbers`]) read files into [`Series`]; [`metric`] says which statistic and unit each needs, [`values`] puts the
 //! series of a volume together, and [`periods`] finds how long their intervals are. [`loads`] is what `size` needs of them,
 //! [`minutes`] what the doctor needs.
 
@@ -9,6 +9,7 @@ mod json;
 mod loads;
 mod metric;
 mod minutes;
+mod numbers;
 mod pages;
 mod periods;
 mod statistic;

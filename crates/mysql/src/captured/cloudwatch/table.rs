@@ -1,17 +1,26 @@
 //! CSV exports of CloudWatch's console: rows about the graph, such as `Label`, `Stat` and `Period`, then a row for each time.
+//!
+//! A spreadsheet that opened and saved one has written it in its own language: fields divided by semicolons or tabs, dates of any
+//! order, clocks of 12 hours, separators of thousands and decimal commas.
 
+use csv::{ReaderBuilder, Trim};
 use jiff::civil::DateTime;
 use jiff::tz::{Offset, TimeZone};
 
 use super::metric::{Label, volume};
+use super::numbers::NumberStyle;
 use super::{Declared, Figures, Place, Series};
 use crate::captured::Input;
 use crate::captured::record_error::{RecordDamage, RecordedError};
+use crate::captured::sysstat::clock::{self, DAY, Day, Order, Stamp};
+use crate::captured::sysstat::timeline;
 
 /// Lines in which the names of the metrics are looked for: the console writes a few lines about the graph before them.
 const HEADING_LINES: usize = 20;
 /// What would be right in the first column.
 const A_TIME: &str = "a time such as 2026/11/22 10:00:00";
+/// What would be right in the others.
+const A_NUMBER: &str = "a number such as 59246 or 44.43, in one style in the whole file";
 
 /// Rows that are cut short: they have fewer values than there are metrics, and are left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,24 +62,97 @@ struct Column {
     /// Its place in a row.
     place: usize,
     label: Label,
-    values: Vec<(i64, f64)>,
+    /// Places of rows, and the values as they are written.
+    values: Vec<(usize, String)>,
+}
+
+/// The time of a row.
+#[derive(Debug, Clone, PartialEq)]
+enum RowTime {
+    /// Seconds since 1970.
+    Known(i64),
+    /// A date in the language of a spreadsheet.
+    Printed(Stamp),
+}
+
+impl RowTime {
+    fn read(cell: &str) -> Option<Self> {
+        second(cell).map(Self::Known).or_else(|| printed(cell).map(Self::Printed))
+    }
+
+    /// Seconds since 1970, of UTC; None where the numbers are no date in this order.
+    fn seconds(&self, order: Order) -> Option<i64> {
+        let stamp = match self {
+            Self::Known(seconds) => return Some(*seconds),
+            Self::Printed(stamp) => stamp,
+        };
+        #[expect(clippy::cast_possible_truncation, reason = "a second of a day, or of a date")]
+        let second = stamp.second as i64;
+        if stamp.day == Day::Epoch {
+            return Some(second);
+        }
+        #[expect(clippy::cast_possible_truncation, reason = "a whole number")]
+        let day = DAY as i64;
+        Some(stamp.days(order)? * day + second)
+    }
+}
+
+/// What divides the fields of an export: the first of these with which a line names metrics.
+const DELIMITERS: [char; 3] = [',', ';', '\t'];
+
+/// What divides the fields of an export; None where no line names a metric.
+fn delimiter(text: &str) -> Option<char> {
+    let names = |line: &str, delimiter: char| {
+        line.contains(delimiter)
+            && line.split(delimiter).any(|cell| Label::read(cell.trim().trim_matches('"')).is_some())
+    };
+    let lines: Vec<&str> = text.lines().take(HEADING_LINES).collect();
+    DELIMITERS.into_iter().find(|delimiter| lines.iter().any(|line| names(line, *delimiter)))
 }
 
 /// Whether a text is meant to be such an export, damaged or not.
 pub(super) fn is_meant(text: &str) -> bool {
-    let names = |line: &str| cells(line).iter().any(|cell| Label::read(cell).is_some());
-    text.lines().take(HEADING_LINES).any(|line| line.contains(',') && names(line))
+    delimiter(text).is_some()
+}
+
+/// The rows of a text, with the line of each from 0 on.
+fn rows(text: &str, delimiter: char) -> impl Iterator<Item = (usize, Vec<String>)> + '_ {
+    let reader = ReaderBuilder::new()
+        .has_headers(false)
+        .flexible(true)
+        .delimiter(u8::try_from(delimiter).unwrap_or(b','))
+        .trim(Trim::All)
+        .from_reader(text.as_bytes());
+    // The place until which lines are counted, and their number.
+    let (mut counted, mut line) = (0, 0);
+    // A text in memory has no error: it is UTF-8, and rows may have any length.
+    reader.into_records().map_while(Result::ok).map(move |record| {
+        let begin = record.position().map_or(0, csv::Position::byte);
+        let begin = usize::try_from(begin).unwrap_or(text.len()).min(text.len());
+        // A row may begin with the rest of the line end before it, and with blank lines.
+        let blank = text.as_bytes()[begin..].iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
+        let begin = begin + blank;
+        line += text.as_bytes()[counted..begin].iter().filter(|byte| **byte == b'\n').count();
+        counted = begin;
+        (line, record.iter().map(str::to_owned).collect())
+    })
 }
 
 /// Reads an export, whose text has no byte order mark.
 pub(super) fn read(input: &Input, text: &str) -> Result<Figures, RecordedError> {
     let damaged = |cause| RecordedError::Damaged { path: input.path.clone(), cause };
+    let delimiter = delimiter(text).unwrap_or(',');
     let mut heading = Heading::default();
     let mut columns: Vec<Column> = Vec::new();
     let mut short: Option<ShortRows> = None;
-    for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        let row = cells(line);
-        let time = row.first().and_then(|cell| second(cell));
+    // Of each row with values its line, and its time.
+    let mut times: Vec<(usize, RowTime)> = Vec::new();
+    for (number, row) in rows(text, delimiter) {
+        // `sep=;` of Excel, and rows of nothing.
+        if row.iter().all(|cell| cell.is_empty() || cell.starts_with("sep=")) {
+            continue;
+        }
+        let time = row.first().and_then(|cell| RowTime::read(cell));
         if time.is_some() && columns.is_empty() {
             columns = heading.columns();
         }
@@ -80,10 +162,20 @@ pub(super) fn read(input: &Input, text: &str) -> Result<Figures, RecordedError> 
             _ if row.len() < needed => {
                 short.get_or_insert(ShortRows { rows: 0, first: number + 1 }).rows += 1;
             }
-            Some(time) => take_values(&row, time, &mut columns)
-                .map_err(|cell| damaged(RecordDamage::at(number, "a number", &cell)))?,
+            Some(time) => {
+                for column in &mut columns {
+                    let cell = &row[column.place];
+                    if !cell.is_empty() {
+                        column.values.push((times.len(), cell.clone()));
+                    }
+                }
+                times.push((number, time));
+            }
             None if columns.is_empty() && !heading.is_row_of_values(&row) => heading.take(&row),
-            None => return Err(damaged(RecordDamage::at(number, A_TIME, line))),
+            None => {
+                let found = row.join(&delimiter.to_string());
+                return Err(damaged(RecordDamage::at(number, A_TIME, &beginning(&found))));
+            }
         }
     }
     if columns.is_empty() {
@@ -91,7 +183,16 @@ pub(super) fn read(input: &Input, text: &str) -> Result<Figures, RecordedError> 
     }
     let mut figures = Figures::default();
     figures.notes.extend(short.map(|short| short.words(&input.path)));
+    let seconds = seconds(&times, input, &mut figures.notes).map_err(damaged)?;
+    let numbers = columns.iter().flat_map(|column| column.values.iter().map(|(_, cell)| cell.as_str()));
+    let style = NumberStyle::of(numbers, delimiter);
     for column in columns {
+        let value = |(row, cell): &(usize, String)| {
+            let number = style.and_then(|style| style.read(cell));
+            let number = number.ok_or_else(|| RecordDamage::at(times[*row].0, A_NUMBER, &beginning(cell)));
+            Ok((seconds[*row], number?))
+        };
+        let values = column.values.iter().map(value).collect::<Result<_, _>>().map_err(damaged)?;
         let cell = |row: &[String]| cell_of(row, column.place - 1);
         let declared = Declared {
             statistic: cell(&heading.statistics),
@@ -100,21 +201,56 @@ pub(super) fn read(input: &Input, text: &str) -> Result<Figures, RecordedError> 
         };
         let label = heading.words[column.place - 1].first().map(String::as_str);
         let place = Place::new(&input.path, Some(&format!("column {}", column.place + 1)), label);
-        figures.series.push(Series::of_values(place, column.label, declared, column.values)?);
+        figures.series.push(Series::of_values(place, column.label, declared, values)?);
     }
     Ok(figures)
 }
 
-/// Takes a row's values; the error is the cell that is no number.
-fn take_values(row: &[String], time: i64, columns: &mut [Column]) -> Result<(), String> {
-    for column in columns {
-        let cell = &row[column.place];
-        if cell.is_empty() {
-            continue;
-        }
-        column.values.push((time, cell.parse().map_err(|_| cell.clone())?));
+/// Letters of a cell that are shown, at most: a quotation mark without its second may have the rest of the file in one.
+const SHOWN: usize = 80;
+
+fn beginning(text: &str) -> String {
+    text.chars().take(SHOWN).collect()
+}
+
+/// The times of rows, s since 1970. The order of the numbers in dates is that in which the times of all rows go onward with the
+/// least distance.
+fn seconds(
+    times: &[(usize, RowTime)],
+    input: &Input,
+    notes: &mut Vec<String>,
+) -> Result<Vec<i64>, RecordDamage> {
+    let stamps: Vec<&Stamp> = times
+        .iter()
+        .filter_map(|(_, time)| match time {
+            RowTime::Printed(stamp) => Some(stamp),
+            RowTime::Known(_) => None,
+        })
+        .collect();
+    let refuse = |(line, time): &(usize, RowTime)| {
+        let found = match time {
+            RowTime::Printed(stamp) => stamp.text.clone(),
+            RowTime::Known(seconds) => seconds.to_string(),
+        };
+        RecordDamage::at(*line, A_TIME, &found)
+    };
+    let Some(first) = stamps.first() else {
+        return Ok(times.iter().filter_map(|(_, time)| time.seconds(Order::DayMonthYear)).collect());
+    };
+    let order = timeline::order(std::slice::from_ref(&stamps)).ok_or_else(|| refuse(&times[0]))?;
+    if matches!(first.day, Day::Numbers(_)) {
+        let part = match order {
+            Order::DayMonthYear => "day",
+            Order::MonthDayYear => "month",
+            Order::YearMonthDay => "year",
+        };
+        notes.push(format!(
+            "{}: dates such as '{}' are read with the {part} first, and as UTC",
+            input.path.display(),
+            first.text
+        ));
     }
-    Ok(())
+    times.iter().map(|row| row.1.seconds(order).ok_or_else(|| refuse(row))).collect()
 }
 
 /// The cell of a column; a row of a single cell is true of all columns.
@@ -147,7 +283,11 @@ impl Heading {
     /// Whether a row has values, and a first cell that ought to be a time.
     fn is_row_of_values(&self, row: &[String]) -> bool {
         let named = self.words.iter().flatten().any(|cell| Label::read(cell).is_some());
-        let numbers = row.iter().skip(1).any(|cell| cell.parse::<f64>().is_ok());
+        let is_number = |cell: &String| {
+            let style = NumberStyle::of(std::iter::once(cell.as_str()), ';');
+            style.is_some_and(|style| style.read(cell).is_some())
+        };
+        let numbers = row.iter().skip(1).any(is_number);
         let digits = row.first().is_some_and(|cell| cell.contains(|c: char| c.is_ascii_digit()));
         named && numbers && digits
     }
@@ -173,21 +313,6 @@ impl Heading {
     }
 }
 
-/// The fields of a line of CSV, without their quotes.
-fn cells(line: &str) -> Vec<String> {
-    let mut cells = vec![String::new()];
-    let mut quoted = false;
-    for c in line.chars() {
-        match (c, cells.last_mut()) {
-            ('"', _) => quoted = !quoted,
-            (',', _) if !quoted => cells.push(String::new()),
-            (c, Some(cell)) => cell.push(c),
-            (_, None) => {}
-        }
-    }
-    cells.iter().map(|cell| cell.trim().to_owned()).collect()
-}
-
 /// A time of an export, s since 1970; times without a zone are taken for UTC.
 fn second(text: &str) -> Option<i64> {
     if let Ok(time) = text.parse::<jiff::Timestamp>() {
@@ -208,6 +333,25 @@ fn second(text: &str) -> Option<i64> {
         let zone = TimeZone::fixed(zone.unwrap_or(Offset::UTC));
         Some(time.to_zoned(zone).ok()?.timestamp().as_second())
     })
+}
+
+/// A time as a spreadsheet prints it, with seconds, without, or a date alone; None in a text that is none.
+fn printed(text: &str) -> Option<Stamp> {
+    let with_seconds = match text.match_indices(':').collect::<Vec<_>>()[..] {
+        [(colon, _)] => {
+            let minutes = colon + 1;
+            let end = text[minutes..].find(|letter: char| !letter.is_ascii_digit());
+            let end = end.map_or(text.len(), |end| minutes + end);
+            Some(format!("{}:00{}", &text[..end], &text[end..]))
+        }
+        [] => None,
+        _ => Some(text.to_owned()),
+    };
+    let stamp = match with_seconds {
+        Some(time) => Stamp { text: text.to_owned(), ..clock::stamp(&time)? },
+        None => clock::date(text)?,
+    };
+    matches!(stamp.day, Day::Known(_) | Day::Numbers(_) | Day::Epoch).then_some(stamp)
 }
 
 /// A time without and with its offset from UTC, such as `+01:00`, `+0100` or `+01`.

@@ -499,10 +499,12 @@ fn exports_have_marks_line_ends_quotes_and_zones_of_their_own() {
     assert_eq!(starts[0] - starts[1], 3_600.0);
     assert!(read(&quoted).unwrap().loads.contains_key("vol-0a"));
     let american = plain.replace("2026/11/02 ", "11/2/2026 ");
+    assert_load(&read(&american).unwrap(), "", 3, 3_000.0);
+    let wrong = plain.replacen("2026/11/02 ", "2026/11/31 ", 1);
     assert!(
-        refusal(&american).contains("line 4: expected a time such as 2026/11/22 10:00:00"),
+        refusal(&wrong).contains("line 4: expected a time such as 2026/11/22 10:00:00"),
         "{}",
-        refusal(&american)
+        refusal(&wrong)
     );
     let json = format!("\u{feff}\n{}", answer(&volume(str::to_owned, SUMS, 0..3)));
     assert_load(&read(&json).unwrap(), "", 3, 3_000.0);
@@ -581,4 +583,84 @@ proptest! {
             .collect();
         prop_assert_eq!(recorded(&files, None).unwrap().loads, whole.loads);
     }
+}
+
+/// An export as a spreadsheet saves it: its times, its delimiter and how it writes a number.
+fn saved(times: &[&str], delimiter: char, number: impl Fn(f64) -> String) -> String {
+    let line = |first: &str, cells: Vec<String>| {
+        let cells: Vec<String> = std::iter::once(first.to_owned()).chain(cells).collect();
+        cells.join(&delimiter.to_string()) + "\r\n"
+    };
+    let mut text = line("Label", NAMES.map(str::to_owned).to_vec());
+    for time in times {
+        text += &line(time, SUMS.iter().map(|sum| number(*sum)).collect());
+    }
+    text
+}
+
+/// A number with a mark between its thousands, and three decimals where they are asked for.
+fn grouped(value: f64, mark: &str, decimals: Option<char>) -> String {
+    let digits = format!("{value:.0}");
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place) % 3 == 0 {
+            text += mark;
+        }
+        text.push(digit);
+    }
+    text + &decimals.map_or_else(String::new, |mark| format!("{mark}000"))
+}
+
+#[test]
+fn exports_that_a_spreadsheet_saved_are_read_whatever_its_language() {
+    let plain = |value: f64| value.to_string();
+    let expected = read(&saved(&MINUTES, ',', plain)).unwrap();
+    assert_load(&expected, "", 3, 3_000.0);
+    let us = ["11/2/2026 9:00:00 AM", "11/2/2026 9:01:00 AM", "11/2/2026 9:02:00 AM"];
+    let short = ["11/02/2026 9:00 AM", "11/02/2026 9:01 AM", "11/02/2026 9:02 AM"];
+    let twelve = ["2026/11/02 09:00:00 AM", "2026/11/02 09:01:00 AM", "2026/11/02 09:02:00 AM"];
+    let german = ["02.11.2026 09:00", "02.11.2026 09:01", "02.11.2026 09:02"];
+    let named = ["2-Nov-2026 09:00", "2-Nov-2026 09:01", "2-Nov-2026 09:02"];
+    let quoted = |number: String| format!("\"{number}\"");
+    let texts = [
+        saved(&us, ',', |value| quoted(grouped(value, ",", None))),
+        saved(&short, '\t', plain),
+        saved(&twelve, ',', plain),
+        saved(&german, ';', plain),
+        saved(&german, ';', |value| grouped(value, ".", Some(','))),
+        saved(&german, ';', |value| grouped(value, "\u{a0}", Some(','))),
+        saved(&named, ';', |value| grouped(value, "\u{202f}", None)),
+        format!("sep=;\r\n{}", saved(&MINUTES, ';', plain)),
+        saved(&us, '\t', |value| quoted(grouped(value, ",", Some('.')))),
+    ];
+    for text in texts {
+        let found = read(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        assert_eq!(found.loads[""].intervals, expected.loads[""].intervals, "{text}");
+    }
+    // The times of all rows tell the day from the month, and a note says so.
+    let midnight = ["05/06/2026 23:58", "05/06/2026 23:59", "06/06/2026 00:00"];
+    let found = read(&saved(&midnight, ';', plain)).unwrap();
+    assert_eq!(found.loads[""].intervals.len(), 3);
+    assert!(found.notes.iter().any(|note| note.contains("'05/06/2026 23:58' are read with the day first")));
+    let midnight = ["6/5/2026 11:58 PM", "6/5/2026 11:59 PM", "6/6/2026 12:00 AM"];
+    let found = read(&saved(&midnight, ',', plain)).unwrap();
+    let starts: Vec<f64> = found.loads[""].intervals.iter().map(|one| one.start_s).collect();
+    assert_eq!((starts[1] - starts[0], starts[2] - starts[1]), (60.0, 60.0));
+    assert!(found.notes.iter().any(|note| note.contains("the month first")), "{:?}", found.notes);
+}
+
+#[test]
+fn numbers_of_two_styles_and_wrong_dates_are_refused_with_the_line() {
+    let plain = |value: f64| value.to_string();
+    let mixed =
+        saved(&MINUTES, ';', plain).replacen("180000", "180.000,5", 1).replacen("180000", "1,800.5", 1);
+    assert!(refusal(&mixed).contains("expected a number such as 59246"), "{}", refusal(&mixed));
+    let dates = saved(&["02.13.2026 09:00", "14.11.2026 09:01"], ';', plain);
+    let error = refusal(&dates);
+    assert!(
+        error.contains("line 2: expected a time such as 2026/11/22 10:00:00, found '02.13.2026 09:00'"),
+        "{error}"
+    );
+    let open = saved(&MINUTES, ',', plain).replacen(",180000", ",\"180000", 1);
+    assert!(refusal(&open).len() < 300 || read(&open).is_ok(), "{}", refusal(&open));
 }

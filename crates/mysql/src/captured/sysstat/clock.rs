@@ -6,23 +6,23 @@
 use jiff::civil::Date;
 
 /// Seconds of a day.
-pub(super) const DAY: f64 = 86_400.0;
+pub(in crate::captured) const DAY: f64 = 86_400.0;
 
 /// A time that a report was printed with.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Stamp {
+pub(in crate::captured) struct Stamp {
     /// As it was printed.
-    pub(super) text: String,
-    pub(super) day: Day,
+    pub(in crate::captured) text: String,
+    pub(in crate::captured) day: Day,
     /// Second of the day, 0 to 86,400; of [`Day::Epoch`] seconds since 1970.
-    pub(super) second: f64,
+    pub(in crate::captured) second: f64,
     /// Whether the clock has 12 hours, with a word for the half of the day.
-    pub(super) twelve_hours: bool,
+    pub(in crate::captured) twelve_hours: bool,
 }
 
 /// A day, as far as one text tells it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Day {
+pub(in crate::captured) enum Day {
     /// The text is seconds since 1970 (`iostat -U`, `sadf -U`).
     Epoch,
     /// Days since 1970.
@@ -37,14 +37,14 @@ pub(super) enum Day {
 
 /// A number with its digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Number {
+pub(in crate::captured) struct Number {
     value: i64,
     digits: usize,
 }
 
 /// The order of the numbers of a date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Order {
+pub(in crate::captured) enum Order {
     /// 31/12/26, as most of the world writes it.
     DayMonthYear,
     /// 12/31/26, as the United States and the locale C write it.
@@ -60,7 +60,7 @@ impl Order {
 
 impl Stamp {
     /// Its day in days since 1970 with this order; None where the numbers are no date in it, or no numbers.
-    pub(super) fn days(&self, order: Order) -> Option<i64> {
+    pub(in crate::captured) fn days(&self, order: Order) -> Option<i64> {
         match &self.day {
             Day::Known(days) => Some(*days),
             Day::Numbers(numbers) => days(*numbers, order),
@@ -208,7 +208,7 @@ fn month(word: &str) -> Option<i64> {
 }
 
 /// Reads the time of a report; None in a text that is none, or is not understood.
-pub(super) fn stamp(text: &str) -> Option<Stamp> {
+pub(in crate::captured) fn stamp(text: &str) -> Option<Stamp> {
     let text = text.trim();
     let plain: String = text.chars().map(plain_digit).collect();
     if (9..=12).contains(&plain.len()) && plain.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -241,7 +241,7 @@ pub(super) fn stamp(text: &str) -> Option<Stamp> {
 }
 
 /// The day of a date alone, such as that of sysstat's first line.
-pub(super) fn date(text: &str) -> Option<Stamp> {
+pub(in crate::captured) fn date(text: &str) -> Option<Stamp> {
     let plain: String = text.trim().chars().map(plain_digit).collect();
     let tokens = tokens(&plain);
     let values = tokens.iter().filter_map(|token| match token {

@@ -3,13 +3,13 @@
 //! [`iostat`], [`sar`] and [`json`] read tables, [`figures`] their figures, [`clock`] their dates. [`timeline`] makes intervals of
 //! the times, and [`record`] loads of these.
 
-mod clock;
+pub(super) mod clock;
 mod figures;
 mod iostat;
 mod json;
 mod record;
 mod sar;
-mod timeline;
+pub(super) mod timeline;
 
 use std::collections::BTreeSet;
 

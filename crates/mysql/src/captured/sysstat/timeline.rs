@@ -54,7 +54,7 @@ pub(super) enum Irregular {
 /// The order of the numbers in dates, which the sequence of all dates decides: that in which the times of each run go
 /// onward with the least distance, and then the runs of a file. Without any difference it is the likely one. None where no
 /// order makes dates of all numbers.
-pub(super) fn order(runs: &[Vec<&Stamp>]) -> Option<Order> {
+pub(in crate::captured) fn order(runs: &[Vec<&Stamp>]) -> Option<Order> {
     let has_numbers = |stamp: &&&Stamp| matches!(stamp.day, Day::Numbers(_));
     let Some(first) = runs.iter().flatten().find(has_numbers) else { return Some(Order::DayMonthYear) };
     let likely = first.likely_order(runs.iter().flatten().any(|stamp| stamp.twelve_hours));
@@ -104,11 +104,11 @@ pub(super) fn timeline(marks: &[Mark<'_>], order: Order, given: Option<f64>) -> 
     {
         return Err(Irregular::Other { given, usual });
     }
-    let mut state = State { timeline: Timeline::default(), end: None, shift: 0.0 };
+    let mut builder = TimelineBuilder { timeline: Timeline::default(), end: None, shift: 0.0 };
     for (place, mark) in marks.iter().enumerate() {
         let before = place.checked_sub(1);
         let Some(report) = mark.ends else {
-            state.end = None;
+            builder.end = None;
             continue;
         };
         let distance = before.map(|before| times[place] - times[before]);
@@ -118,9 +118,9 @@ pub(super) fn timeline(marks: &[Mark<'_>], order: Order, given: Option<f64>) -> 
             let others = usual.filter(|_| apart.len() > 1);
             return Err(Irregular::Far { first, second, seconds: distance.unwrap_or(0.0), usual: others });
         };
-        state.add(report, times[place], distance, length);
+        builder.add(report, times[place], distance, length);
     }
-    Ok(state.timeline)
+    Ok(builder.timeline)
 }
 
 /// The interval that the program was given: the distance that is in the middle of all, the smaller one of two.
@@ -172,7 +172,7 @@ fn length(distance: Option<f64>, at_s: f64, usual: Option<f64>, is_given: bool) 
 }
 
 /// The intervals so far.
-struct State {
+struct TimelineBuilder {
     timeline: Timeline,
     /// The end of the last interval.
     end: Option<f64>,
@@ -180,7 +180,7 @@ struct State {
     shift: f64,
 }
 
-impl State {
+impl TimelineBuilder {
     fn add(&mut self, place: usize, at_s: f64, distance: Option<f64>, length: Length) {
         let seconds = match length {
             Length::Of(seconds) => seconds,

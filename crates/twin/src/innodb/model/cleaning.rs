@@ -179,7 +179,7 @@ impl Model {
         };
         let measured = (all_finished - finished) as f64 / passed.as_secs_f64();
         // More page writes than in balance leave fewer transactions, which then ask for fewer page writes: half of the way each
-        // time comes to rest, the whole way swings.
+        // time converges, the whole way swings.
         let tps = self.cleaner.balanced_tps.map_or(measured, |before| f64::midpoint(before, measured));
         self.cleaner.balanced_tps = Some(tps);
         let flows = self.pool.dirty_flows(self.costs.reads);
