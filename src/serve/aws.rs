@@ -12,7 +12,7 @@ use clap::Args;
 use ebbtide_cloud::Service;
 use ebbtide_cloud::ebs::Ebs;
 use ebbtide_cloud::ec2::{self, AttachAs, Ec2, OwnedIds};
-use ebbtide_cloud::front::{Clock, Endpoint, Pipeline, Settings, tls};
+use ebbtide_cloud::front::{Clock, Endpoint, Pipeline, Regions, Room, Settings, tls};
 use ebbtide_cloud::iam::Sealer;
 use ebbtide_cloud::kms::Kms;
 use ebbtide_cloud::monitoring::{
@@ -25,6 +25,7 @@ use ebbtide_cloud::sts::Sts;
 use ebbtide_cloud::users::{KeyRing, UserStore};
 use ebbtide_control::{ControlPlane, LiveControl};
 use ebbtide_device::host::{Home, HomeFolder};
+use ebbtide_volume::parse_size;
 
 use super::events::{EventPath, HomeEvents};
 use super::sampling::Sampling;
@@ -56,6 +57,14 @@ pub(crate) struct AwsArgs {
     /// completed, a snapshot made
     #[arg(long, requires = "aws")]
     instant: bool,
+    /// Refuse calls that store something while the files of the home take as much as SIZE, such as 50GiB; what databases write
+    /// to attached volumes is not counted before it is there [default: no bound]
+    #[arg(long, value_name = "SIZE", requires = "aws", value_parser = size)]
+    most_bytes: Option<u64>,
+    /// Let the tag ebbtide:attach=tcp:127.0.0.1:PORT of an instance export its volumes over TCP: every user and container of
+    /// this machine can read and write them, whatever policies say. Encrypted volumes are never exported so
+    #[arg(long, requires = "aws")]
+    tcp_exports: bool,
     /// Where events in the form of EventBridge go (volumes, snapshots, alarms and their actions): a FILE, to which they are
     /// appended as lines of JSON; exec:COMMAND, which a shell runs for each event, with the event as its input; or a URL,
     /// http:// or https://, to which each is posted. May be given several times [default: aws/events.jsonl in the home]
@@ -68,6 +77,14 @@ fn region(text: &str) -> Result<String, String> {
         Ok(text.to_owned())
     } else {
         Err("is no name of a region, such as us-east-1".to_owned())
+    }
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    match parse_size(text) {
+        Ok(0) => Err("is no room at all; give a size such as 50GiB".to_owned()),
+        Ok(bytes) => Ok(bytes),
+        Err(error) => Err(error.to_string()),
     }
 }
 
@@ -209,7 +226,10 @@ impl AwsArgs {
         for target in &self.aws_events {
             words.extend(["--aws-events".into(), target.word()?]);
         }
-        let flags = [("--open", self.open), ("--instant", self.instant)];
+        if let Some(most) = self.most_bytes {
+            words.extend(["--most-bytes".into(), most.to_string().into()]);
+        }
+        let flags = [("--open", self.open), ("--instant", self.instant), ("--tcp-exports", self.tcp_exports)];
         words.extend(flags.into_iter().filter(|(_, given)| *given).map(|(flag, _)| flag.into()));
         Ok(words)
     }
@@ -320,7 +340,9 @@ fn ec2_options(args: &AwsArgs, home: &Home) -> ec2::Options {
     let attach_as = if is_root { AttachAs::BlockDevice } else { AttachAs::NbdSocket(home.aws_dir()) };
     let device_links = is_root.then(|| ec2::DEVICE_LINKS.into());
     let nbd_sockets = Some(home.aws_dir());
-    let options = ec2::Options { attach_as, nbd_sockets, device_links, ..ec2::Options::default() };
+    let tcp_exports = args.tcp_exports;
+    let options =
+        ec2::Options { attach_as, nbd_sockets, tcp_exports, device_links, ..ec2::Options::default() };
     if args.instant { options.instant() } else { options }
 }
 
@@ -394,9 +416,13 @@ pub(super) fn start(
         .context(Refusal::environment("the temporary keys of this home cannot be used"))?;
     let keys = Arc::new(KeyRing::new(users, sessions));
     let sts = Sts::new(Arc::clone(&sealer), Arc::clone(&keys));
+    let regions =
+        Regions::open(&folder).context(Refusal::environment("the regions of this home cannot be read"))?;
     let settings = Settings {
         is_open: args.open,
         region: args.region.clone(),
+        regions,
+        room: args.most_bytes.map(|most| Room::new(home.root(), most)),
         keys,
         sealer,
         clock: Arc::new(SystemClock),
@@ -462,6 +488,8 @@ mod tests {
             open: false,
             region: None,
             instant: false,
+            most_bytes: None,
+            tcp_exports: false,
             aws_events: Vec::new(),
         }
     }
@@ -501,6 +529,8 @@ mod tests {
                 .to_vec(),
             open: true,
             instant: true,
+            most_bytes: Some(1 << 40),
+            tcp_exports: true,
             region: Some("eu-west-1".to_owned()),
             ..args("4599")
         };
@@ -509,7 +539,7 @@ mod tests {
         assert_eq!(
             texts.join(" "),
             "--aws 4599 --region eu-west-1 --aws-cert /c.pem --aws-key /k.pem --aws-events /e.jsonl --aws-events exec:cat \
-             >> /e --aws-events https://a.example/hook --open --instant"
+             >> /e --aws-events https://a.example/hook --most-bytes 1099511627776 --open --instant --tcp-exports"
         );
         let command = clap::Command::new("serve").no_binary_name(true);
         let command = AwsArgs::augment_args(command)

@@ -3,8 +3,12 @@
 use std::io::{IsTerminal as _, stderr};
 
 use clap::ValueEnum;
+use tracing::field::Field;
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::field::MakeExt as _;
 use tracing_subscriber::filter::{LevelFilter, ParseError};
+use tracing_subscriber::fmt::FormatFields;
+use tracing_subscriber::fmt::format::{Writer, debug_fn};
 
 use crate::exit::Refusal;
 
@@ -76,11 +80,77 @@ fn parse(text: &str) -> Result<EnvFilter, FilterError> {
     Ok(EnvFilter::try_new(format!("error,{text}"))?)
 }
 
+/// Writes the fields of an event on its one line: what a caller of the endpoint has chosen begins no line of its own, and
+/// says nothing to a terminal.
+fn escaped_fields() -> impl for<'w> FormatFields<'w> + Send + Sync + 'static {
+    let fields = debug_fn(|writer: &mut Writer<'_>, field: &Field, value: &dyn std::fmt::Debug| {
+        let text = escaped(&format!("{value:?}"));
+        match field.name() {
+            "message" => write!(writer, "{text}"),
+            name => write!(writer, "{name}={text}"),
+        }
+    });
+    fields.delimited(" ")
+}
+
+/// A text whose control characters, and those that turn the direction of writing, are written as Rust does.
+fn escaped(text: &str) -> String {
+    let turns =
+        |c: char| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let breaks = |c: char| matches!(c, '\u{2028}' | '\u{2029}');
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() || turns(c) || breaks(c) {
+            escaped.extend(c.escape_default());
+        } else {
+            escaped.push(c);
+        }
+    }
+    escaped
+}
+
 /// Logs to standard error from now on.
 pub(super) fn start(format: LogFormat, filter: EnvFilter) {
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(stderr);
     match format {
-        LogFormat::Text => log.with_ansi(stderr().is_terminal()).init(),
+        LogFormat::Text => log.fmt_fields(escaped_fields()).with_ansi(stderr().is_terminal()).init(),
         LogFormat::Json => log.json().flatten_event(true).with_current_span(false).init(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Buffer(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Buffer {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn what_callers_choose_stays_on_the_line_of_its_event_and_tells_a_terminal_nothing() {
+        let buffer = Buffer::default();
+        let writer = buffer.clone();
+        let log = tracing_subscriber::fmt().fmt_fields(escaped_fields()).with_ansi(false).without_time();
+        let log = log.with_target(false).with_writer(move || writer.clone()).finish();
+        let chosen = "x\r\n2026 ERROR made up \u{1b}[31m\u{9b}2J\u{202e}é";
+        tracing::subscriber::with_default(log, || {
+            tracing::warn!(action = %chosen, user = chosen, number = 7, "refused: {chosen}");
+        });
+        let text = String::from_utf8(buffer.0.lock().unwrap().clone()).unwrap();
+        let line = r"x\r\n2026 ERROR made up \u{1b}[31m\u{9b}2J\u{202e}é";
+        assert_eq!(text, format!(" WARN refused: {line} action={line} user=\"{line}\" number=7\n"));
     }
 }

@@ -72,7 +72,7 @@ const IDENTITY: [&str; 4] = ["sts", "get-caller-identity", "--output", "json"];
 /// What an HTTP client without a key gets.
 pub(crate) fn get(url: &str, path: &str) -> String {
     let mut stream = TcpStream::connect(url.strip_prefix("http://").unwrap()).unwrap();
-    write!(stream, "GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n").unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     answer
@@ -430,6 +430,30 @@ fn where_authorization_is_off_any_key_will_do_and_both_say_so() {
 }
 
 #[test]
+fn a_home_that_takes_as_much_as_it_may_stores_nothing_more_by_calls() {
+    let home = Home::new();
+    let create = "/?Action=CreateVolume&AvailabilityZone=us-east-1a&Size=1&VolumeType=gp3&Version=2016-11-15";
+    let url = serve(&home, "--aws 0 --open --instant --most-bytes 1GiB");
+    let made = get(&url, create);
+    let volume = made
+        .split("<volumeId>")
+        .nth(1)
+        .and_then(|rest| rest.split('<').next())
+        .unwrap_or_else(|| panic!("{made}"));
+    home.run_line("serve --stop").ok();
+    let url = serve(&home, "--aws 0 --open --instant --most-bytes 4KiB");
+    let refused = get(&url, create);
+    assert!(
+        refused.contains("<Code>ResourceLimitExceeded</Code>") && refused.contains("of 4096."),
+        "{refused}"
+    );
+    let shown = get(&url, "/?Action=DescribeVolumes&Version=2016-11-15");
+    assert!(shown.contains(&format!("<volumeId>{volume}</volumeId>")), "{shown}");
+    let gone = get(&url, &format!("/?Action=DeleteVolume&VolumeId={volume}&Version=2016-11-15"));
+    assert!(gone.starts_with("HTTP/1.1 200"), "{gone}");
+}
+
+#[test]
 fn the_endpoint_answers_until_the_server_stops() {
     let home = Home::new();
     let url = serve(&home, "--aws 0 --region eu-west-1");
@@ -457,6 +481,9 @@ fn addresses_that_cannot_be_or_are_not_safe_are_refused() {
         ("--aws 0.0.0.0:0 --open", 2, &["--open is for this machine alone"]),
         ("--aws http://0.0.0.0:0", 2, &["needs HTTPS", "https://"]),
         ("--open", 2, &["--aws"]),
+        ("--tcp-exports", 2, &["--aws"]),
+        ("--aws 0 --most-bytes 0", 2, &["--most-bytes", "no room"]),
+        ("--aws 0 --most-bytes 5GB", 2, &["--most-bytes", "5GB", "100GiB"]),
         ("--aws 0 --region Mars", 2, &["Mars"]),
         ("--aws 0 --aws-cert a.pem", 2, &["--aws-key"]),
         ("--aws 0 --aws-cert a.pem --aws-key b.pem", 3, &["no certificate", "a.pem"]),

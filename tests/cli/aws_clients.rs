@@ -4,6 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use serde_json::Value;
+
 use crate::aws::{Key, client, create_user, environment, run, serve};
 use crate::harness::{EBBTIDE, Home, Need, Ran, can};
 
@@ -155,14 +157,14 @@ fn providers() -> Option<PathBuf> {
 }
 
 #[test]
-fn terraform_makes_changes_and_destroys_volumes_with_the_aws_provider() {
+fn terraform_makes_changes_imports_and_destroys_volumes_with_the_aws_provider() {
     if !can(&[Need::BlockDevices, Need::Tool("terraform")]) {
         return;
     }
     let Some(providers) = providers() else { return };
     let Some(aws) = client("aws") else { return };
     if !aws.parent().unwrap().with_file_name("all").exists() {
-        println!("SKIPPED: it takes three minutes; './dev clients --all' asks for it");
+        println!("SKIPPED: it takes five minutes; './dev clients --all' asks for it");
         return;
     }
     let home = Home::calibrated();
@@ -183,7 +185,7 @@ fn terraform_makes_changes_and_destroys_volumes_with_the_aws_provider() {
     let apply = ["apply", "-auto-approve", "-input=false", "-no-color"];
     let made = terraform(&apply);
     assert!(
-        made.stdout.contains("Resources: 6 added")
+        made.stdout.contains("Resources: 7 added")
             && made.stdout.contains("gp3 3000 2 on 36 processors, root 11"),
         "{}",
         made.stdout
@@ -191,12 +193,37 @@ fn terraform_makes_changes_and_destroys_volumes_with_the_aws_provider() {
     // Nothing is left to do: what is described is what was asked for.
     let plan = ["plan", "-detailed-exitcode", "-input=false", "-no-color"];
     terraform(&plan);
-    let other = ["-var", "size=3", "-var", "kind=r6i.large"];
-    let changed = terraform(&[&apply[..], &other].concat());
-    assert!(changed.stdout.contains("0 added, 2 changed, 0 destroyed"), "{}", changed.stdout);
-    terraform(&[&plan[..], &other].concat());
-    let gone = terraform(&["destroy", "-auto-approve", "-input=false", "-no-color"]);
-    assert!(gone.stdout.contains("Resources: 6 destroyed"), "{}", gone.stdout);
+    let other = ["-var", "size=3", "-var", "kind=r6i.large", "-var", "period=180"];
+    let with_other = |words: &[&'static str]| [words, &other].concat();
+    let changed = terraform(&with_other(&apply));
+    assert!(changed.stdout.contains("0 added, 3 changed, 0 destroyed"), "{}", changed.stdout);
+    terraform(&with_other(&plan));
+    // What Terraform has forgotten it takes in again, as it finds it.
+    let ids: Value =
+        serde_json::from_str(&terraform(&["output", "-json", "-no-color", "ids"]).stdout).unwrap();
+    let id = |name: &str| ids[name].as_str().unwrap().to_owned();
+    let attachment = format!("/dev/sdh:{}:{}", id("volume"), id("instance"));
+    let known = [
+        ("aws_instance.db", id("instance")),
+        ("aws_ebs_volume.data", id("volume")),
+        ("aws_kms_key.data", id("key")),
+        ("aws_volume_attachment.data", attachment),
+        ("aws_ebs_snapshot.nightly", id("snapshot")),
+    ];
+    for (address, _) in &known {
+        terraform(&["state", "rm", "-no-color", address]);
+    }
+    for (address, id) in &known {
+        let words = [&with_other(&["import", "-input=false", "-no-color"])[..], &[*address, id.as_str()]];
+        let imported = terraform(&words.concat());
+        assert!(imported.stdout.contains("Import successful!"), "{address}: {}", imported.stdout);
+    }
+    // Two settings are the provider's alone: how a volume is detached, and how long a key waits for its deletion.
+    let settled = terraform(&with_other(&apply));
+    assert!(settled.stdout.contains("0 added, 2 changed, 0 destroyed"), "{}", settled.stdout);
+    terraform(&with_other(&plan));
+    let gone = terraform(&with_other(&["destroy", "-auto-approve", "-input=false", "-no-color"]));
+    assert!(gone.stdout.contains("Resources: 7 destroyed"), "{}", gone.stdout);
     assert_eq!(home.run_line("volume list").ok().line(), "no volumes");
 }
 

@@ -76,6 +76,8 @@ impl Schema {
         let version: i64 = (|| {
             connection.pragma_update(None, "journal_mode", "WAL")?;
             connection.pragma_update(None, "synchronous", "FULL")?;
+            // What is deleted or replaced, such as the material of a key, leaves the file.
+            connection.pragma_update(None, "secure_delete", true)?;
             connection.pragma_query_value(None, "user_version", |row| row.get(0))
         })()
         .map_err(found)?;
@@ -171,6 +173,12 @@ impl RecordFile {
             statement.query_map((), |row| row.get(0))?.collect()
         };
         ids().map_err(|source| RecordsError::Sqlite { file: self.name, source })
+    }
+
+    /// Moves the log into the file, and empties it: what was deleted is in neither after that.
+    pub(crate) fn empty_log(&self) -> Result<(), RecordsError> {
+        let checkpoint = || self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |_| Ok(()));
+        checkpoint().map_err(|source| RecordsError::Sqlite { file: self.name, source })
     }
 
     /// Makes changes durable, all of them or none.

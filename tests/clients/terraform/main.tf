@@ -1,5 +1,5 @@
-# The configurations that people have: an instance whose image, subnet and type are looked up, a volume, its attachment, a
-# snapshot, and a volume of the snapshot. Nothing here names Ebbtide: the endpoint, the Region and the key are in the environment.
+# The configurations that people have: an instance whose image, subnet and type are looked up, a volume with a key
+# that is rotated, its attachment, a snapshot, and a volume of the snapshot. Nothing here names Ebbtide: the endpoint, the Region and the key are in the environment.
 #
 # The volumes of ebs_block_device are of an instance of their own: the provider takes an attachment beside them for a difference.
 
@@ -11,6 +11,11 @@ variable "size" {
 variable "kind" {
   type    = string
   default = "m5.large"
+}
+
+variable "period" {
+  type    = number
+  default = 90
 }
 
 data "aws_ami" "linux" {
@@ -90,10 +95,20 @@ resource "aws_instance" "small" {
   }
 }
 
+resource "aws_kms_key" "data" {
+  description             = "the data of the database"
+  deletion_window_in_days = 7
+  enable_key_rotation     = true
+  rotation_period_in_days = var.period
+  tags                    = { Name = "data" }
+}
+
 resource "aws_ebs_volume" "data" {
   availability_zone = aws_instance.db.availability_zone
   type              = "gp3"
   size              = var.size
+  encrypted         = true
+  kms_key_id        = aws_kms_key.data.arn
   tags              = { Name = "data" }
 }
 
@@ -129,6 +144,16 @@ data "aws_ebs_volume" "found" {
 locals {
   found = data.aws_ebs_volume.found
   root  = aws_instance.db.root_block_device[0].volume_size
+}
+
+# What an import names them by.
+output "ids" {
+  value = {
+    instance = aws_instance.db.id
+    volume   = aws_ebs_volume.data.id
+    key      = aws_kms_key.data.key_id
+    snapshot = aws_ebs_snapshot.nightly.id
+  }
 }
 
 output "found" {

@@ -82,14 +82,21 @@ impl Ebs {
     /// A snapshot of the caller, in whatever state, once the caller may act on it.
     fn own(&self, call: &Call<'_>, id: &str) -> Result<SeenSnapshot, ApiError> {
         let seen = self.ec2.seen_snapshot(call, id).filter(|seen| seen.owned == Owned::ByCaller);
-        let seen = seen.ok_or_else(|| refuse::not_found(id))?;
-        demand(call, &seen)?;
-        Ok(seen)
+        demand(call, id, seen.as_ref())?;
+        seen.ok_or_else(|| refuse::not_found(id))
+    }
+
+    /// Refuses the data of an encrypted snapshot to whom its key does not allow them.
+    fn demand_data(&self, call: &Call<'_>, seen: &SeenSnapshot) -> Result<(), ApiError> {
+        let key = seen.kms_key.as_deref();
+        let refused = |problem| refuse::of_key(&problem, key.unwrap_or_default());
+        self.ec2.demand_data(call, key).map_err(refused)
     }
 
     /// A completed snapshot that the caller may read.
     fn readable(&self, call: &Call<'_>, id: &str) -> Result<SeenSnapshot, ApiError> {
         let seen = self.ec2.seen_snapshot(call, id).filter(|seen| seen.state == "completed");
+        demand(call, id, seen.as_ref())?;
         let seen = seen.ok_or_else(|| refuse::not_found(id))?;
         match seen.owned {
             Owned::ByCaller | Owned::Shared => {}
@@ -98,7 +105,6 @@ impl Ebs {
             }
             Owned::ByOther => return Err(refuse::not_found(id)),
         }
-        demand(call, &seen)?;
         if seen.is_archived {
             let message = format!("The snapshot '{id}' is in the archive tier.");
             return Err(refuse::invalid("INVALID_SNAPSHOT_ID", message));
@@ -112,14 +118,15 @@ fn arn(call: &Call<'_>, id: &str) -> String {
     format!("arn:{}:ec2:{}::snapshot/{id}", partition::of_region(call.region), call.region)
 }
 
-/// Demands the right to the call's action on a snapshot.
-fn demand(call: &Call<'_>, seen: &SeenSnapshot) -> Result<(), ApiError> {
+/// Demands the right to the call's action on a snapshot, whether it exists or not.
+fn demand(call: &Call<'_>, id: &str, seen: Option<&SeenSnapshot>) -> Result<(), ApiError> {
+    // The tags of others' snapshots are theirs.
+    let own = seen.filter(|seen| seen.owned == Owned::ByCaller);
     let tag = |(key, value): (&String, &String)| (format!("aws:ResourceTag/{key}"), vec![value.clone()]);
     call.authorize(&Access {
         action: format!("ebs:{}", call.action).into(),
-        resource: arn(call, &seen.id),
-        // The tags of others' snapshots are theirs.
-        context: seen.tags.iter().filter(|_| seen.owned == Owned::ByCaller).map(tag).collect(),
+        resource: arn(call, id),
+        context: own.into_iter().flat_map(|seen| &seen.tags).map(tag).collect(),
     })
 }
 

@@ -127,8 +127,11 @@ impl Ebs {
     fn check_parent(&self, call: &Call<'_>, id: &str, size_gib: u64) -> Result<(), ApiError> {
         // Others' snapshots can be read, but not built upon.
         let parent = self.ec2.seen_snapshot(call, id).filter(|seen| seen.owned == Owned::ByCaller);
+        demand(call, id, parent.as_ref())?;
         let parent = parent.ok_or_else(|| refuse::not_found(id))?;
-        demand(call, &parent)?;
+        let key = parent.kms_key.as_deref();
+        let refused = |problem| refuse::of_key(&problem, key.unwrap_or_default());
+        self.ec2.demand_parent(call, key).map_err(refused)?;
         match parent.state {
             "completed" if parent.size_gib > size_gib => Err(refuse::invalid(
                 "INVALID_VOLUME_SIZE",
@@ -149,6 +152,7 @@ impl Ebs {
     pub(super) fn put_snapshot_block(&self, call: &Call<'_>) -> Result<Map<String, Value>, ApiError> {
         let id = input::snapshot_id(call, "SnapshotId", "snapshotId")?;
         let seen = self.own(call, id)?;
+        self.demand_data(call, &seen)?;
         must_be_open(&seen)?;
         let index = check_block(call, seen.size_gib)?;
         let progress = input::bounded(call, "Progress", (0, 100))?;

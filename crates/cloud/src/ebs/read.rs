@@ -97,7 +97,8 @@ impl Ebs {
 
     pub(super) fn get_snapshot_block(&self, call: &Call<'_>) -> Result<Answer, ApiError> {
         let id = input::snapshot_id(call, "SnapshotId", "snapshotId")?;
-        self.readable(call, id)?;
+        let seen = self.readable(call, id)?;
+        self.demand_data(call, &seen)?;
         let token = input::text(call, "BlockToken").unwrap_or_default();
         let index = self.tokens.index(block_binding(id), token, call.now_ms);
         let asked = input::number(call, "BlockIndex").and_then(|index| u64::try_from(index).ok());

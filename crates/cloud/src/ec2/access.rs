@@ -6,7 +6,9 @@ use super::ask::{Ask, iso};
 use super::filter::Tags;
 use super::ids::Kind;
 use super::records::{Instance, Snapshot, Volume};
+use super::refuse;
 use super::shape::Provision;
+use super::state::State;
 use crate::{Access, ApiError, partition};
 
 /// What is done to a resource.
@@ -150,6 +152,79 @@ pub(super) fn instance(ask: &Ask<'_>, action: &str, instance: &Instance) -> Righ
         .with("ec2:InstanceType", &instance.kind)
         .with("ec2:RootDeviceType", "ebs")
         .with("ec2:Tenancy", "default")
+}
+
+/// An action on an instance of which it is not yet known whether it exists.
+pub(super) fn maybe_instance(ask: &Ask<'_>, action: &str, found: Option<&Instance>, id: &str) -> Right {
+    found.map_or_else(|| Right::on(ask, action, Kind::Instance, id), |found| instance(ask, action, found))
+}
+
+// What a call names is looked for once the caller may do the call's action to it: whoever may not is not told whether it
+// exists.
+
+/// A volume of the caller that is not deleted.
+pub(super) fn permitted_volume<'s>(
+    ask: &Ask<'_>,
+    state: &'s State,
+    id: &str,
+) -> Result<&'s Volume, ApiError> {
+    maybe_volume(ask, ask.call.action, state.seen_volume(ask, id), id).demand(ask)?;
+    state.volume(ask, id)
+}
+
+/// A snapshot of the caller.
+pub(super) fn permitted_snapshot<'s>(
+    ask: &Ask<'_>,
+    state: &'s State,
+    id: &str,
+) -> Result<&'s Snapshot, ApiError> {
+    maybe_snapshot(ask, ask.call.action, state.snapshot(ask, id).ok(), id).demand(ask)?;
+    state.snapshot(ask, id)
+}
+
+/// A snapshot of the call's Region that the caller may make volumes of.
+pub(super) fn permitted_source<'s>(
+    ask: &Ask<'_>,
+    state: &'s State,
+    id: &str,
+) -> Result<&'s Snapshot, ApiError> {
+    let found = state.open_snapshot(ask, ask.region(), id);
+    maybe_snapshot(ask, ask.call.action, found.as_ref().ok().copied(), id).demand(ask)?;
+    found
+}
+
+/// Instances of the caller: the rights to all of them come first, and then whether all exist.
+pub(super) fn permitted_instances<'s>(
+    ask: &Ask<'_>,
+    state: &'s State,
+    ids: &[&str],
+) -> Result<Vec<&'s Instance>, ApiError> {
+    for id in ids {
+        maybe_instance(ask, ask.call.action, state.seen_instance(ask, id), id).demand(ask)?;
+    }
+    let missing: Vec<&str> =
+        ids.iter().copied().filter(|id| state.seen_instance(ask, id).is_none()).collect();
+    if !missing.is_empty() {
+        return Err(refuse::instances_not_found(&missing));
+    }
+    ids.iter().map(|id| state.instance(ask, id)).collect()
+}
+
+/// One instance of the caller.
+pub(super) fn permitted_instance<'s>(
+    ask: &Ask<'_>,
+    state: &'s State,
+    id: &str,
+) -> Result<&'s Instance, ApiError> {
+    maybe_instance(ask, ask.call.action, state.seen_instance(ask, id), id).demand(ask)?;
+    state.instance(ask, id)
+}
+
+/// The right to copy a snapshot of a Region, whether it exists or not.
+pub(super) fn copied_snapshot(ask: &Ask<'_>, region: &str, found: Option<&Snapshot>, id: &str) -> Right {
+    let arn = || format!("arn:{}:ec2:{region}::snapshot/{id}", partition::of_region(region));
+    let action = ask.call.action;
+    found.map_or_else(|| Right::new(ask, action, arn()), |found| snapshot(ask, action, found))
 }
 
 /// The right to tag what an action creates; nothing is demanded without tags.

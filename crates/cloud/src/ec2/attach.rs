@@ -30,13 +30,11 @@ impl Ec2 {
         let _alone = self.sharing(id);
         let (volume, instance) = {
             let mut state = self.state.lock();
-            let volume = state.volume(ask, id)?.clone();
-            let instance = state.instance(ask, instance)?.clone();
-            access::volume(ask, "AttachVolume", &volume).demand(ask)?;
-            access::instance(ask, "AttachVolume", &instance).demand(ask)?;
+            let volume = access::permitted_volume(ask, &state, id)?.clone();
+            let instance = access::permitted_instance(ask, &state, instance)?.clone();
             ask.end_dry_run()?;
             self.may_attach(ask, &state, &volume, &instance, device)?;
-            exports::export(&self.options, &volume.id, &instance)?;
+            exports::export(&self.options, &volume, &instance)?;
             let volume = volume.with_attachment(self.attachment(ask, &instance, device));
             state.commit(vec![Change::Volume(volume.clone())])?;
             (volume, instance)
@@ -163,7 +161,7 @@ impl Ec2 {
     pub(super) fn attach_here(&self, volume: &Volume, instance: &Instance) -> Result<(), ApiError> {
         let request = AttachVolume {
             name: volume.id.clone(),
-            export: exports::export(&self.options, &volume.id, instance)?,
+            export: exports::export(&self.options, volume, instance)?,
             instance: Some(format!("{}/{}", instance.kind, instance.id)),
             // AWS attaches volumes that are faster than their instance, too; the volume has the mark in `volume list`.
             over_limit: true,
@@ -216,7 +214,7 @@ impl Ec2 {
         let _alone = self.sharing(id);
         let attachment = {
             let mut state = self.state.lock();
-            let volume = state.volume(ask, id)?.clone();
+            let volume = access::permitted_volume(ask, &state, id)?.clone();
             let attachment = self.may_detach(ask, &state, &volume)?;
             if matches!(
                 attachment.stage,
@@ -239,14 +237,9 @@ impl Ec2 {
         let now = ask.now();
         let id = &volume.id;
         let named = ask.input.text("InstanceId").filter(|id| !id.is_empty());
-        let instance = named.map(|id| {
-            Kind::Instance.check(id, "instanceId")?;
-            state.instance(ask, id)
-        });
-        let instance = instance.transpose()?;
-        access::volume(ask, "DetachVolume", volume).demand(ask)?;
-        if let Some(instance) = instance {
-            access::instance(ask, "DetachVolume", instance).demand(ask)?;
+        if let Some(named) = named {
+            Kind::Instance.check(named, "instanceId")?;
+            access::permitted_instance(ask, state, named)?;
         }
         ask.end_dry_run()?;
         let to_named = |at: &&Attachment| named == Some(at.instance.as_str());

@@ -223,8 +223,8 @@ impl Ec2 {
         Kind::Snapshot.check(id, "snapshotId")?;
         let mut state = self.state.lock();
         let found = state.snapshots().get(id).filter(|it| binned_snapshot(ask, it).is_some());
+        access::maybe_snapshot(ask, ask.call.action, found, id).demand(ask)?;
         let found = found.ok_or_else(|| refuse::not_found(Kind::Snapshot, id))?.clone();
-        access::snapshot(ask, "RestoreSnapshotFromRecycleBin", &found).demand(ask)?;
         ask.end_dry_run()?;
         let restored = Snapshot { stage: Stage::Ready, ..found };
         state.commit(vec![Change::Snapshot(restored.clone())])?;
@@ -291,8 +291,8 @@ impl Ec2 {
         Kind::Volume.check(id, "volumeId")?;
         let mut state = self.state.lock();
         let found = state.volumes().get(id).filter(|it| binned_volume(ask, it).is_some());
+        access::maybe_volume(ask, ask.call.action, found, id).demand(ask)?;
         let found = found.ok_or_else(|| refuse::not_found(Kind::Volume, id))?.clone();
-        access::volume(ask, "RestoreVolumeFromRecycleBin", &found).demand(ask)?;
         ask.end_dry_run()?;
         state.commit(vec![Change::Volume(Volume { stage: Stage::Ready, ..found })])?;
         Ok(Members::default().put("Return", true).end())

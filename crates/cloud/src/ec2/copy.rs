@@ -68,9 +68,7 @@ impl Ec2 {
         let mut state = self.state.lock();
         let found = state.open_snapshot(ask, wanted.region, wanted.source).ok().cloned();
         Right::on(ask, "CopySnapshot", Kind::Snapshot, "*").requests(&wanted.tags).demand(ask)?;
-        if let Some(found) = &found {
-            access::snapshot(ask, "CopySnapshot", found).demand(ask)?;
-        }
+        access::copied_snapshot(ask, wanted.region, found.as_ref(), wanted.source).demand(ask)?;
         access::demand_tagging(ask, Kind::Snapshot, &wanted.tags)?;
         ask.end_dry_run()?;
         refuse_unbuilt(ask)?;

@@ -70,9 +70,8 @@ impl Ec2 {
         let id = ask.input.required("SourceVolumeId", "sourceVolumeId")?;
         Kind::Volume.check(id, "sourceVolumeId")?;
         let mut state = self.state.lock();
-        let source = state.volume(ask, id)?.clone();
+        let source = access::permitted_volume(ask, &state, id)?.clone();
         let wanted = self.read_copy(ask, &state, &source)?;
-        access::volume(ask, "CopyVolumes", &source).demand(ask)?;
         let zone_id = &wanted.zone.id;
         let mut right = access::new_volume(ask, &wanted.provision, &source.zone, zone_id);
         if let Wish::Same(key) | Wish::Own(key) = &wanted.encryption {

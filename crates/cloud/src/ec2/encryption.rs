@@ -12,7 +12,7 @@ use super::db::Change;
 use super::records::{RegionSettings, Setting, Snapshot, Volume};
 use super::state::State;
 use super::{Ec2, access, refuse};
-use crate::kms::{DEFAULT_ALIAS, KeyProblem, Kms, VolumeKey};
+use crate::kms::{DEFAULT_ALIAS, KeyProblem, KeyUse, Kms, VolumeKey};
 use crate::{ApiError, Call};
 
 /// What something new begins as: a snapshot or a volume.
@@ -190,11 +190,42 @@ impl Ec2 {
         {
             return Ok(Found::Unusable(name, problem));
         }
-        match self.kms()?.key_of_volume(ask.call, Some(&name)) {
-            Ok(key) if same || Some(key.arn.as_str()) == source_key => Ok(Found::Same(key.arn)),
-            Ok(key) => Ok(Found::Own(key)),
-            Err(KeyProblem::Internal(text)) => Err(refuse::internal(text)),
-            Err(problem) => Ok(Found::Unusable(name, problem)),
+        let key = match self.kms()?.key_of_volume(ask.call, Some(&name)) {
+            Ok(key) => key,
+            Err(KeyProblem::Internal(text)) => return Err(refuse::internal(text)),
+            Err(problem) => return Ok(Found::Unusable(name, problem)),
+        };
+        let same = same || Some(key.arn.as_str()) == source_key;
+        if let Some(arn) = source_key {
+            let from = if same { KeyUse::Data } else { KeyUse::From };
+            if let Err(problem) = self.kms()?.demand(ask.call, arn, from) {
+                return Ok(Found::Unusable(arn.to_owned(), problem));
+            }
+            // The same key encrypts nothing anew.
+            if !same && let Err(problem) = self.kms()?.demand(ask.call, &key.arn, KeyUse::To) {
+                return Ok(Found::Unusable(name, problem));
+            }
+        }
+        Ok(if same { Found::Same(key.arn) } else { Found::Own(key) })
+    }
+
+    /// Refuses to read or write the data of a snapshot to whom its key does not allow it.
+    pub(crate) fn demand_data(&self, call: &Call<'_>, arn: Option<&str>) -> Result<(), KeyProblem> {
+        self.demand_key(call, arn, KeyUse::Data)
+    }
+
+    /// Refuses to begin a snapshot on top of an encrypted one to whom its key does not allow it.
+    pub(crate) fn demand_parent(&self, call: &Call<'_>, arn: Option<&str>) -> Result<(), KeyProblem> {
+        self.demand_key(call, arn, KeyUse::Data)?;
+        self.demand_key(call, arn, KeyUse::New)
+    }
+
+    fn demand_key(&self, call: &Call<'_>, arn: Option<&str>, key_use: KeyUse) -> Result<(), KeyProblem> {
+        let (Some(arn), Some(kms)) = (arn, self.kms.as_deref()) else { return Ok(()) };
+        match kms.demand(call, arn, key_use) {
+            // Nobody reads what a deleted key encrypts: the control plane says so.
+            Err(KeyProblem::NotFound) => Ok(()),
+            other => other,
         }
     }
 

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
 use super::options::{AttachAs, Options};
-use super::records::Instance;
+use super::records::{Instance, Volume};
 use super::refuse;
 use crate::ApiError;
 
@@ -62,23 +62,37 @@ pub(super) fn is_other_host(instance: &Instance) -> bool {
 ///
 /// # Errors
 /// `InvalidParameterValue` of a tag with another value than `nbd` or a port of the loopback interface; `UnsupportedOperation` where this
-/// service has no place for sockets.
-pub(super) fn export(options: &Options, volume: &str, instance: &Instance) -> Result<Export, ApiError> {
+/// service has no place for sockets, does not export over TCP, or the volume is encrypted and would be exported so.
+pub(super) fn export(options: &Options, volume: &Volume, instance: &Instance) -> Result<Export, ApiError> {
+    let unsupported = |message: String| Err(ApiError::client("UnsupportedOperation", message));
     match instance.tags.get(TAG).map(String::as_str) {
         None => Ok(match &options.attach_as {
             AttachAs::BlockDevice => Export::Block { mount: None },
-            AttachAs::NbdSocket(dir) => Export::Nbd(NbdAddress::Unix(socket(dir, volume))),
+            AttachAs::NbdSocket(dir) => Export::Nbd(NbdAddress::Unix(socket(dir, &volume.id))),
         }),
         Some(SOCKET) => match directory(options) {
-            Some(dir) => Ok(Export::Nbd(NbdAddress::Unix(socket(dir, volume)))),
-            None => {
-                Err(ApiError::client("UnsupportedOperation", "There is no directory for sockets of NBD."))
-            }
+            Some(dir) => Ok(Export::Nbd(NbdAddress::Unix(socket(dir, &volume.id)))),
+            None => unsupported("There is no directory for sockets of NBD.".to_owned()),
         },
         Some(text) => match NbdAddress::parse(text) {
             Ok(NbdAddress::Tcp { host, port })
                 if is_loopback(&host) && (port == 0 || port >= UNPRIVILEGED) =>
             {
+                // Every user of this host reaches the port, whatever policies say.
+                if !options.tcp_exports {
+                    return unsupported(format!(
+                        "The tag {TAG} of instance '{}' asks for an export over TCP, which this server does not do: start it \
+                         with --tcp-exports, or give {SOCKET}.",
+                        instance.id
+                    ));
+                }
+                if volume.kms_key.is_some() {
+                    return unsupported(format!(
+                        "The encrypted volume '{}' is not exported over TCP, where its data would be plain. Give instance \
+                         '{}' {SOCKET} as its tag {TAG}.",
+                        volume.id, instance.id
+                    ));
+                }
                 Ok(Export::Nbd(NbdAddress::Tcp { host, port }))
             }
             _ => Err(refuse::invalid_value(format!(

@@ -76,15 +76,16 @@ impl Ec2 {
         let mappings = input.structures("BlockDeviceMappings");
         let kind = wanted(input, "InstanceType").map(text);
         let mut state = self.state.lock();
-        let instance = state.instance(ask, id)?.clone();
+        let found = state.seen_instance(ask, id);
         let attribute = match (&kind, mappings.is_empty()) {
             (Some(_), _) => "InstanceType",
             (None, false) => "BlockDeviceMapping",
             (None, true) => input.text("Attribute").unwrap_or("Attribute"),
         };
-        access::instance(ask, "ModifyInstanceAttribute", &instance)
+        access::maybe_instance(ask, "ModifyInstanceAttribute", found, id)
             .with("ec2:Attribute", attribute)
             .demand(ask)?;
+        let instance = state.instance(ask, id)?.clone();
         ask.end_dry_run()?;
         let names_fixed = check_fixed(input)?;
         if kind.is_none() && mappings.is_empty() && !names_fixed {

@@ -134,8 +134,7 @@ impl Ec2 {
         Kind::Instance.check(id, "instanceId")?;
         let attribute = ask.input.required("Attribute", "attribute")?;
         let state = self.state.lock();
-        let instance = state.instance(ask, id)?;
-        access::instance(ask, "DescribeInstanceAttribute", instance).demand(ask)?;
+        let instance = access::permitted_instance(ask, &state, id)?;
         ask.end_dry_run()?;
         let value = |value: Value| json!({"Value": value});
         let (member, shown) = match attribute {
@@ -201,9 +200,7 @@ impl Ec2 {
     /// A stand-in does nothing that a reboot could interrupt.
     pub(super) fn reboot_instances(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {
         let state = self.state.lock();
-        for instance in
-            super::instances::named(ask, &state, |it| access::instance(ask, "RebootInstances", it))?
-        {
+        for instance in super::instances::named(ask, &state)? {
             let power = instance.power(ask.now());
             if power != Power::Running {
                 let message = format!(

@@ -42,23 +42,13 @@ fn count(ask: &Ask<'_>) -> Result<u64, ApiError> {
 }
 
 /// The instances that a call names, with the right to do it to them.
-pub(super) fn named<'s>(
-    ask: &Ask<'_>,
-    state: &'s State,
-    right: impl Fn(&Instance) -> Right,
-) -> Result<Vec<&'s Instance>, ApiError> {
+pub(super) fn named<'s>(ask: &Ask<'_>, state: &'s State) -> Result<Vec<&'s Instance>, ApiError> {
     let ids = ask.input.texts("InstanceIds");
     if ids.is_empty() {
         return Err(refuse::missing_of_request("InstanceId"));
     }
     ids.iter().try_for_each(|id| Kind::Instance.check(id, "instanceId"))?;
-    let missing: Vec<&str> =
-        ids.iter().copied().filter(|id| state.seen_instance(ask, id).is_none()).collect();
-    if !missing.is_empty() {
-        return Err(refuse::instances_not_found(&missing));
-    }
-    let instances = ids.iter().map(|id| state.instance(ask, id)).collect::<Result<Vec<_>, _>>()?;
-    instances.iter().try_for_each(|instance| right(instance).demand(ask))?;
+    let instances = access::permitted_instances(ask, state, &ids)?;
     ask.end_dry_run()?;
     Ok(instances)
 }
@@ -75,11 +65,12 @@ impl Ec2 {
         let right = right.with("ec2:AvailabilityZone", &zone).with("ec2:InstanceType", kind);
         right.with("ec2:RootDeviceType", "ebs").with("ec2:Tenancy", "default").demand(ask)?;
         access::demand_tagging(ask, Kind::Instance, &tags)?;
-        ask.end_dry_run()?;
         unbuilt::refuse_of_instance(input)?;
         let image = input.text("ImageId").filter(|image| !image.is_empty()).unwrap_or(images::DEFAULT_IMAGE);
         images::check(image)?;
+        // A dry run asks for the rights to all that the call would make.
         let mappings = self.read_mappings(ask, &state, (kind, image, &zone))?;
+        ask.end_dry_run()?;
         let parameters = json!([count, kind, image, tags, launch::parameters(&mappings)]).to_string();
         if let Some(known) = state.made_by(ask, &parameters)? {
             let instances: Vec<&Instance> =
@@ -169,7 +160,7 @@ impl Ec2 {
     ) -> Result<Map<String, Value>, ApiError> {
         let now = ask.now();
         let mut state = self.state.lock();
-        let instances = named(ask, &state, |instance| access::instance(ask, ask.call.action, instance))?;
+        let instances = named(ask, &state)?;
         let mut changes = Vec::new();
         let mut answers = Vec::new();
         for instance in instances {
@@ -200,8 +191,7 @@ impl Ec2 {
         let mut ending = Vec::new();
         {
             let mut state = self.state.lock();
-            let instances =
-                named(ask, &state, |instance| access::instance(ask, "TerminateInstances", instance))?;
+            let instances = named(ask, &state)?;
             let mut changes = Vec::new();
             for instance in instances {
                 let before = instance.power(now);

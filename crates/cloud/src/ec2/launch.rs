@@ -7,11 +7,10 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use super::access::Right;
 use super::ask::{Ask, Input};
 use super::db::Change;
 use super::devices::{ROOT_DEVICE, device_key};
-use super::encryption::{Found, Wish, refused_key};
+use super::encryption::{Found, refused_key};
 use super::events::of_creation;
 use super::filter::Tags;
 use super::ids::Kind;
@@ -126,15 +125,7 @@ impl Ec2 {
         let as_if = Ask::new(&call);
         let wanted = Wanted::read(self, &as_if, state)?;
         let shape = &wanted.provision.shape;
-        let mut right = Right::on(ask, "RunInstances", Kind::Volume, "*").requests(tags);
-        if let Wish::Own(key) | Wish::Same(key) = &wanted.encryption {
-            right = right.encrypted(self.kms.as_ref().and_then(|kms| kms.arn_of(ask.call, key)).as_ref());
-        }
-        right
-            .with("ec2:AvailabilityZone", zone)
-            .with("ec2:VolumeType", &shape.kind)
-            .with("ec2:VolumeSize", shape.size_gib.to_string())
-            .demand(ask)?;
+        self.demand_volume(&as_if, &wanted)?;
         refuse_unbuilt(&as_if, &shape.kind)?;
         if let Some(snapshot) = &wanted.snapshot {
             let status = snapshot.state(ask.now()).unwrap_or("error");

@@ -11,7 +11,7 @@ use super::ids::Kind;
 use super::page::{Page, Paging};
 use super::records::Snapshot;
 use super::retention::{DAY_MS, Lock, Mode};
-use super::state::{State, is_of};
+use super::state::is_of;
 use super::{Ec2, access, describe_volumes, refuse};
 use crate::ApiError;
 
@@ -120,9 +120,9 @@ impl Wanted {
         Ok(Self { mode, cool_off_hours, length })
     }
 
-    /// The lock of a snapshot from now on.
-    fn lock(&self, snapshot: &Snapshot, now: u64) -> Lock {
-        let starts_ms = now.max(snapshot.completes_ms);
+    /// The lock of a snapshot from now on, or from its completion on.
+    fn lock(&self, completes_ms: u64, now: u64) -> Lock {
+        let starts_ms = now.max(completes_ms);
         let (days, expires_ms) = match self.length {
             Length::Days(days) => (days, starts_ms.saturating_add(days.saturating_mul(DAY_MS))),
             Length::UntilMs(until_ms) => (until_ms.saturating_sub(starts_ms).div_ceil(DAY_MS), until_ms),
@@ -132,11 +132,10 @@ impl Wanted {
     }
 }
 
-/// The caller's snapshot that a call names.
-fn named(ask: &Ask<'_>, state: &State) -> Result<Snapshot, ApiError> {
+/// The id of the snapshot that a call names.
+fn named<'a>(ask: &Ask<'a>) -> Result<&'a str, ApiError> {
     let id = ask.input.required("SnapshotId", "snapshotId")?;
-    Kind::Snapshot.check(id, "snapshotId")?;
-    state.snapshot(ask, id).cloned()
+    Kind::Snapshot.check(id, "snapshotId").map(|()| id)
 }
 
 impl Ec2 {
@@ -144,14 +143,16 @@ impl Ec2 {
         let now = ask.now();
         let wanted = Wanted::read(ask)?;
         let mut state = self.state.lock();
-        let mut snapshot = named(ask, &state)?;
-        let mut lock = wanted.lock(&snapshot, now);
-        let mut right = access::snapshot(ask, "LockSnapshot", &snapshot);
+        let id = named(ask)?;
+        let found = state.snapshot(ask, id).ok();
+        let mut lock = wanted.lock(found.map_or(now, |found| found.completes_ms), now);
+        let mut right = access::maybe_snapshot(ask, "LockSnapshot", found, id);
         right = right.with("ec2:SnapshotLockDuration", lock.days.to_string());
         if let Some(hours) = wanted.cool_off_hours {
             right = right.with("ec2:SnapshotCoolOffPeriod", hours.to_string());
         }
         right.demand(ask)?;
+        let mut snapshot = state.snapshot(ask, id)?.clone();
         ask.end_dry_run()?;
         if let Some(other) = snapshot.state(now).filter(|state| !matches!(*state, "pending" | "completed")) {
             return Err(refuse::incorrect_state(format!("Snapshot is in invalid state - {other}")));
@@ -180,8 +181,7 @@ impl Ec2 {
 
     pub(super) fn unlock_snapshot(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {
         let mut state = self.state.lock();
-        let mut snapshot = named(ask, &state)?;
-        access::snapshot(ask, "UnlockSnapshot", &snapshot).demand(ask)?;
+        let mut snapshot = access::permitted_snapshot(ask, &state, named(ask)?)?.clone();
         ask.end_dry_run()?;
         match snapshot.extras.lock.as_ref().map(|lock| lock.state(ask.now())) {
             Some("governance" | "compliance-cooloff") => {}

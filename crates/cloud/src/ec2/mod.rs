@@ -68,6 +68,8 @@ use serde_json::{Map, Value};
 pub use options::{AttachAs, DEVICE_LINKS, Options, Quotas, Timing};
 pub use owned::{OwnedIds, remove_device_links};
 
+pub(crate) use places::is_region as is_enabled_region;
+
 use ask::Ask;
 use db::Db;
 use state::State;

@@ -17,8 +17,10 @@ pub struct Options {
     /// What an attachment is on this host.
     pub attach_as: AttachAs,
     /// Directory of the sockets of volumes whose instance is another host, where an attachment is else a block device; none:
-    /// such an instance has TCP alone.
+    /// such an instance has no sockets.
     pub nbd_sockets: Option<PathBuf>,
+    /// Whether the tag of an instance can have its volumes exported over TCP, where every user of this host reaches them.
+    pub tcp_exports: bool,
     /// Directory of the links `nvme-Amazon_Elastic_Block_Store_vol...` to attached block devices, such as
     /// [`DEVICE_LINKS`]; none: no links are made.
     pub device_links: Option<PathBuf>,
@@ -35,6 +37,7 @@ impl Default for Options {
             quotas: Quotas::AWS,
             attach_as: AttachAs::BlockDevice,
             nbd_sockets: None,
+            tcp_exports: false,
             device_links: None,
             seed: None,
             catalog: Catalog::builtin(),

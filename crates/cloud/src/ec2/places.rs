@@ -51,7 +51,8 @@ pub(super) fn zones(region: &str) -> Vec<Zone> {
     (1..).zip(letters.chars()).map(zone).collect()
 }
 
-pub(super) fn is_region(name: &str) -> bool {
+/// Whether a region is one of those that AWS enables without being asked.
+pub(crate) fn is_region(name: &str) -> bool {
     REGIONS.iter().any(|(region, ..)| *region == name)
 }
 

@@ -132,8 +132,8 @@ impl Ec2 {
         let id = ask.input.required("SnapshotId", "snapshotId")?;
         Kind::Snapshot.check(id, "snapshotId")?;
         let mut state = self.state.lock();
-        let mut snapshot = state.snapshot(ask, id)?.clone();
-        let mut right = access::snapshot(ask, "ModifySnapshotAttribute", &snapshot);
+        let found = state.snapshot(ask, id).ok();
+        let mut right = access::maybe_snapshot(ask, "ModifySnapshotAttribute", found, id);
         let verb = if change.adds { "Add" } else { "Remove" };
         for user in &change.users {
             right = right.with(format!("ec2:{verb}/userId"), user);
@@ -142,6 +142,7 @@ impl Ec2 {
             right = right.with(format!("ec2:{verb}/group"), "all");
         }
         right.changes("Attribute", PERMISSION).demand(ask)?;
+        let mut snapshot = state.snapshot(ask, id)?.clone();
         ask.end_dry_run()?;
         if let Some(key) = snapshot.kms_key.as_ref().filter(|_| change.adds) {
             let is_managed = self.kms.as_ref().is_some_and(|kms| kms.is_managed(key));

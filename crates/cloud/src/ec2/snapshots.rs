@@ -213,8 +213,7 @@ impl Ec2 {
         Kind::Instance.check(id, "instanceId")?;
         let excluded: BTreeSet<&str> = specification.texts("ExcludeDataVolumeIds").into_iter().collect();
         excluded.iter().try_for_each(|id| Kind::Volume.check(id, "excludeDataVolumeId"))?;
-        let instance = state.instance(ask, id)?;
-        access::instance(ask, "CreateSnapshots", instance).demand(ask)?;
+        access::permitted_instance(ask, &state, id)?;
         let is_boot = |volume: &Volume| {
             let device = volume.attachment_to(id).and_then(|at| device_key(&at.device));
             device == device_key(ROOT_DEVICE)
@@ -265,8 +264,7 @@ impl Ec2 {
         let mut state = self.state.lock();
         let id = ask.input.required("SnapshotId", "snapshotId")?;
         Kind::Snapshot.check(id, "snapshotId")?;
-        let snapshot = state.snapshot(ask, id)?.clone();
-        access::snapshot(ask, "DeleteSnapshot", &snapshot).demand(ask)?;
+        let snapshot = access::permitted_snapshot(ask, &state, id)?.clone();
         ask.end_dry_run()?;
         lock::demand_unlocked(&snapshot, ask.now())?;
         if let Some(stage) = bin::for_snapshot(&state, &snapshot, ask.now()) {

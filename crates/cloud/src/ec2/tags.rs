@@ -145,14 +145,14 @@ fn keeps_exports(
     Ok(())
 }
 
-/// The right to tag or untag a resource that exists.
-fn right(ask: &Ask<'_>, state: &State, kind: Kind, id: &str) -> Result<Right, ApiError> {
+/// The right to tag or untag a resource, whether it exists or not.
+fn right(ask: &Ask<'_>, state: &State, kind: Kind, id: &str) -> Right {
     let action = ask.call.action;
-    Ok(match kind {
-        Kind::Volume => access::volume(ask, action, state.volume(ask, id)?),
-        Kind::Snapshot => access::snapshot(ask, action, state.snapshot(ask, id)?),
-        Kind::Instance => access::instance(ask, action, state.instance(ask, id)?),
-    })
+    match kind {
+        Kind::Volume => access::maybe_volume(ask, action, state.volume(ask, id).ok(), id),
+        Kind::Snapshot => access::maybe_snapshot(ask, action, state.snapshot(ask, id).ok(), id),
+        Kind::Instance => access::maybe_instance(ask, action, state.instance(ask, id).ok(), id),
+    }
 }
 
 impl Ec2 {
@@ -164,8 +164,9 @@ impl Ec2 {
         }
         let mut state = self.state.lock();
         for (kind, id) in &resources {
-            right(ask, &state, *kind, id)?.requests(&given).demand(ask)?;
+            right(ask, &state, *kind, id).requests(&given).demand(ask)?;
         }
+        resources.iter().try_for_each(|(kind, id)| state.tags(ask, *kind, id).map(drop))?;
         ask.end_dry_run()?;
         let mut changes = Vec::new();
         for (kind, id) in resources {
@@ -187,7 +188,7 @@ impl Ec2 {
         keys.keys().try_for_each(|key| check_key(key))?;
         let mut state = self.state.lock();
         for (kind, id) in &resources {
-            let mut right = right(ask, &state, *kind, id)?;
+            let mut right = right(ask, &state, *kind, id);
             for tag in &named {
                 let key = tag.text("Key").unwrap_or_default();
                 right = right.with("aws:TagKeys", key);
@@ -197,6 +198,7 @@ impl Ec2 {
             }
             right.demand(ask)?;
         }
+        resources.iter().try_for_each(|(kind, id)| state.tags(ask, *kind, id).map(drop))?;
         ask.end_dry_run()?;
         let mut changes = Vec::new();
         for (kind, id) in resources {

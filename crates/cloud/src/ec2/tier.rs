@@ -75,8 +75,7 @@ pub(super) fn demand_standard(snapshot: &Snapshot, what: &str, now: u64) -> Resu
 fn checked(ask: &Ask<'_>, state: &State) -> Result<Snapshot, ApiError> {
     let id = ask.input.required("SnapshotId", "snapshotId")?;
     Kind::Snapshot.check(id, "snapshotId")?;
-    let snapshot = state.snapshot(ask, id)?;
-    access::snapshot(ask, ask.call.action, snapshot).demand(ask)?;
+    let snapshot = access::permitted_snapshot(ask, state, id)?;
     ask.end_dry_run()?;
     match snapshot.state(ask.now()) {
         Some("completed") => Ok(snapshot.clone()),

@@ -38,6 +38,7 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
+    /// Reads what a call asks for, with the right to the snapshot that it names.
     pub(super) fn read(ec2: &Ec2, ask: &Ask<'_>, state: &State) -> Result<Self, ApiError> {
         let input = ask.input;
         let zone = places::zone_of(ask)?.ok_or_else(|| refuse::missing_of_request("zone"))?;
@@ -45,7 +46,7 @@ impl Wanted {
         let snapshot = input.text("SnapshotId").filter(|id| !id.is_empty());
         let snapshot = snapshot.map(|id| {
             Kind::Snapshot.check(id, "snapshotId")?;
-            state.open_snapshot(ask, ask.region(), id).cloned()
+            access::permitted_source(ask, state, id).cloned()
         });
         let snapshot = snapshot.transpose()?;
         let asked = Asked::read(input)?;
@@ -160,7 +161,8 @@ impl Ec2 {
         Ok(describe_volumes::of_create(ask, &volume, Some("creating")))
     }
 
-    fn demand_volume(&self, ask: &Ask<'_>, wanted: &Wanted) -> Result<(), ApiError> {
+    /// Demands the rights to make a volume, besides that to its snapshot: they are those of CreateVolume and of RunInstances.
+    pub(super) fn demand_volume(&self, ask: &Ask<'_>, wanted: &Wanted) -> Result<(), ApiError> {
         let mut right = access::new_volume(ask, &wanted.provision, &wanted.zone.name, &wanted.zone.id);
         if let Wish::Own(key) | Wish::Same(key) = &wanted.encryption {
             right = right.encrypted(self.kms.as_ref().and_then(|kms| kms.arn_of(ask.call, key)).as_ref());
@@ -173,9 +175,6 @@ impl Ec2 {
             right = right.with("ec2:ParentSnapshot", access::arn(ask, Kind::Snapshot, &snapshot.id));
         }
         right.demand(ask)?;
-        if let Some(snapshot) = &wanted.snapshot {
-            access::snapshot(ask, "CreateVolume", snapshot).demand(ask)?;
-        }
         access::demand_tagging(ask, Kind::Volume, &wanted.tags)
     }
 
@@ -291,8 +290,7 @@ impl Ec2 {
             return Err(refuse::invalid_value(format!("The volume ID '{id}' is malformed")));
         }
         let mut state = self.state.lock();
-        let volume = state.volume(ask, id)?.clone();
-        access::volume(ask, "DeleteVolume", &volume).demand(ask)?;
+        let volume = access::permitted_volume(ask, &state, id)?.clone();
         ask.end_dry_run()?;
         if let Some(attachment) = volume.attachments_at(ask.now()).next() {
             return Err(ApiError::client(

@@ -4,6 +4,8 @@
 
 mod pipeline;
 mod places;
+mod regions;
+mod room;
 #[cfg(test)]
 mod tests;
 pub mod tls;
@@ -36,6 +38,8 @@ use tokio::time::{Instant, timeout};
 use tokio_rustls::TlsAcceptor;
 
 pub use pipeline::{Clock, Peer, Pipeline, Settings};
+pub use regions::{MOST_OTHERS, Regions};
+pub use room::Room;
 
 use places::{Phase, Place, Places, Watched};
 
@@ -54,12 +58,18 @@ const MAX_CONNECTIONS: usize = 256;
 const PLACE_INTERVAL: Duration = Duration::from_millis(100);
 /// Threads of calls, which wait for volumes.
 const MAX_CALLS: usize = 32;
+/// How many of them calls can have that do more than read: those can wait for volumes for minutes.
+const MAX_LONG_CALLS: usize = 24;
+/// One in so many places is kept for other peers than the one that has all others.
+const KEPT_PLACES: usize = 8;
 /// Threads of connections.
 const THREADS: usize = 2;
 /// How long a client may take for a handshake, or for the head of a request; idle connections end after that, too.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long a client may take for the body of a request.
 const BODY_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long a client may take nothing of an answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long requests may take that are being answered when the endpoint stops.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -85,15 +95,17 @@ impl Endpoint {
         tls: Option<Arc<ServerConfig>>,
         pipeline: Arc<Pipeline>,
     ) -> io::Result<Self> {
-        Self::start_with(address, tls, pipeline, MAX_CONNECTIONS)
+        Self::start_with(address, tls, pipeline, MAX_CONNECTIONS, ANSWER_TIMEOUT)
     }
 
-    /// The same with a number of connections that are served at a time.
+    /// The same with a number of connections that are served at a time, and of the time in which a client takes a part of an
+    /// answer.
     fn start_with(
         address: SocketAddr,
         tls: Option<Arc<ServerConfig>>,
         pipeline: Arc<Pipeline>,
         connections: usize,
+        answer_timeout: Duration,
     ) -> io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(THREADS)
@@ -108,6 +120,9 @@ impl Endpoint {
             router: router(pipeline),
             tls: tls.map(TlsAcceptor::from),
             free: Arc::new(Semaphore::new(connections)),
+            most_of_peer: connections - connections / KEPT_PLACES,
+            has_kept: connections >= KEPT_PLACES,
+            answer_timeout,
             places: Places::default(),
             graceful: Arc::clone(&graceful),
         };
@@ -146,6 +161,11 @@ struct Connections {
     router: Router,
     tls: Option<TlsAcceptor>,
     free: Arc<Semaphore>,
+    /// How many places one peer can have.
+    most_of_peer: usize,
+    /// Whether there are more places than that.
+    has_kept: bool,
+    answer_timeout: Duration,
     places: Places,
     graceful: Graceful,
 }
@@ -155,14 +175,19 @@ impl Connections {
         loop {
             match listener.accept().await {
                 Ok((stream, from)) => {
+                    if !self.has_room_for(from.ip()) {
+                        tracing::debug!(%from, "a connection more than a peer can have is closed");
+                        continue;
+                    }
                     let Some(permit) = self.permit().await else { return };
                     let (router, tls) = (self.router.clone(), self.tls.clone());
                     let graceful = self.graceful.lock().unwrap_or_else(PoisonError::into_inner);
                     let Some(watcher) = graceful.as_ref().map(GracefulShutdown::watcher) else { return };
                     drop(graceful);
-                    let (place, ended) = self.places.enter(Instant::now());
+                    let (place, ended) = self.places.enter(from.ip(), Instant::now());
+                    let answer_timeout = self.answer_timeout;
                     tokio::spawn(async move {
-                        let served = serve(stream, from.ip(), router, tls, watcher, place);
+                        let served = serve(stream, from.ip(), router, tls, watcher, (place, answer_timeout));
                         if places::ends_before(ended, served).await {
                             tracing::debug!(%from, "a connection without a whole request gave its place up");
                         }
@@ -178,6 +203,14 @@ impl Connections {
         }
     }
 
+    /// Whether a peer has fewer places than one peer can have, after one of its own that waits for a request has given its
+    /// place up.
+    fn has_room_for(&self, peer: IpAddr) -> bool {
+        !self.has_kept
+            || self.places.count(peer) < self.most_of_peer
+            || self.places.end_one(Some(peer), Instant::now()).is_some()
+    }
+
     /// A place for a connection. Where all are taken, one that waits for a request gives its place up. None at the end.
     async fn permit(&self) -> Option<OwnedSemaphorePermit> {
         if let Ok(permit) = Arc::clone(&self.free).try_acquire_owned() {
@@ -185,7 +218,7 @@ impl Connections {
         }
         let mut acquire = pin!(Arc::clone(&self.free).acquire_owned());
         loop {
-            let has_ended = self.places.end_one(Instant::now()).is_some();
+            let has_ended = self.places.end_one(None, Instant::now()).is_some();
             match timeout(PLACE_INTERVAL, acquire.as_mut()).await {
                 Ok(permit) => return permit.ok(),
                 // The one that ends may be slow, but it does: another need not go for the same place.
@@ -202,7 +235,7 @@ async fn serve(
     router: Router,
     tls: Option<TlsAcceptor>,
     watcher: Watcher,
-    place: Arc<Place>,
+    place: (Arc<Place>, Duration),
 ) {
     // An answer is one small write, which must not wait for the client's acknowledgement.
     let _ = stream.set_nodelay(true);
@@ -217,12 +250,17 @@ async fn serve(
     }
 }
 
-async fn serve_on<S>(stream: S, peer: Peer, router: Router, watcher: Watcher, place: Arc<Place>)
-where
+async fn serve_on<S>(
+    stream: S,
+    peer: Peer,
+    router: Router,
+    watcher: Watcher,
+    (place, answer_timeout): (Arc<Place>, Duration),
+) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let service = TowerToHyperService::new(router);
-    let stream = Watched { stream, place: Arc::clone(&place) };
+    let stream = Watched::new(stream, Arc::clone(&place), answer_timeout);
     let service = service_fn(move |mut request: Request<Incoming>| {
         place.is_now(Phase::Body, Instant::now());
         request.extensions_mut().insert(peer);
@@ -247,6 +285,7 @@ where
 
 fn router(pipeline: Arc<Pipeline>) -> Router {
     let health = pipeline.health();
+    let long_calls = Arc::new(Semaphore::new(MAX_LONG_CALLS));
     Router::new()
         .route(
             HEALTH,
@@ -255,10 +294,10 @@ fn router(pipeline: Arc<Pipeline>) -> Router {
                 async move { ([("content-type", "application/json")], health) }
             }),
         )
-        .fallback(move |request: Request| answer(Arc::clone(&pipeline), request))
+        .fallback(move |request: Request| answer(Arc::clone(&pipeline), Arc::clone(&long_calls), request))
 }
 
-async fn answer(pipeline: Arc<Pipeline>, request: Request) -> Response {
+async fn answer(pipeline: Arc<Pipeline>, long_calls: Arc<Semaphore>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let peer = parts.extensions.get().copied();
     let read = timeout(BODY_TIMEOUT, Limited::new(body, MAX_BODY_BYTES).collect()).await;
@@ -286,10 +325,17 @@ async fn answer(pipeline: Arc<Pipeline>, request: Request) -> Response {
             .refuse_body(&parts, 408, "RequestTimeout", "The body did not arrive in time.")
             .map(Body::from);
     }
+    // Calls that only read are short, and do not wait behind those that change volumes.
+    let turn = if pipeline::only_reads(&parts, &body) { None } else { long_calls.acquire_owned().await.ok() };
     let in_call = Arc::clone(&pipeline);
     let parts = Arc::new(parts);
     let of_call = Arc::clone(&parts);
-    let answered = tokio::task::spawn_blocking(move || in_call.answer(&of_call, &body, peer)).await;
+    let answered = tokio::task::spawn_blocking(move || {
+        // Held by the call itself, which goes on where its client goes away.
+        let _turn = turn;
+        in_call.answer(&of_call, &body, peer)
+    });
+    let answered = answered.await;
     answered
         .unwrap_or_else(|error| {
             tracing::error!("a call of the AWS endpoint ended by a panic: {error}");

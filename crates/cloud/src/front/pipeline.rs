@@ -4,8 +4,9 @@ use std::io::Read as _;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use http::Response;
 use http::request::Parts;
+use http::uri::Authority;
+use http::{Response, Uri};
 use ring::rand::{SecureRandom, SystemRandom};
 use serde_json::json;
 
@@ -17,6 +18,9 @@ use crate::sessions::Session;
 use crate::sigv4::{self, Rules, Scope, SignatureError, Verified};
 use crate::users::{ACCOUNT, KeyRing, Permissions};
 use crate::wire::{self, NoRoute, Protocol, Route};
+
+use super::regions::Regions;
+use super::room::Room;
 
 /// The most that a packed body may unpack to.
 const MAX_UNPACKED_BYTES: u64 = 4 << 20;
@@ -46,6 +50,10 @@ pub struct Settings {
     pub is_open: bool,
     /// The only region that is served; all where there is none.
     pub region: Option<String>,
+    /// The regions that a home has been called in.
+    pub regions: Regions,
+    /// How much the files of the home may take; None: as much as there is.
+    pub room: Option<Room>,
     /// The access keys.
     pub keys: Arc<KeyRing>,
     /// Encodes what is denied.
@@ -122,12 +130,23 @@ impl Pipeline {
         let name = route.model.name.as_str();
         let now_ms = self.settings.clock.now_ms();
         let Verified { caller, region } = self.identify(request, now_ms)?;
+        match self.settings.regions.admit(&region) {
+            Ok(true) => {}
+            Ok(false) => return Err(SignatureError::Region.answer(name)),
+            Err(error) => {
+                tracing::error!(%error, "the regions of the home cannot be stored");
+                return Err(internal(name));
+            }
+        }
         // The home's users and roles are those of each partition that it is called in.
         let caller = Caller { arn: partition::moved(&caller.arn, &region), ..caller };
         let service = self.services.iter().find(|service| service.name() == name);
         let built = service.map_or(&[][..], |service| service.actions());
         let service = service.filter(|_| built.contains(&route.action.as_str()));
         let service = service.ok_or_else(|| wire::unknown_action(route, built))?;
+        if let Some(room) = &self.settings.room {
+            room.check(name, &route.action, now_ms)?;
+        }
         let decoded = wire::decode(route, request.parts, request.plain)?;
         let permissions = match &caller.access_key {
             // Its user or role may have been deleted since the signature was verified.
@@ -171,8 +190,8 @@ impl Pipeline {
     fn identify(&self, request: &Request<'_>, now_ms: u64) -> Result<Verified, ApiError> {
         let name = request.route.model.name.as_str();
         if self.settings.is_open {
-            if is_of_a_web_page(request.parts) {
-                let text = "Without authorization, requests of web pages are refused.";
+            if let Some(why) = page_like(request.parts) {
+                let text = format!("Without authorization, requests of web pages are refused: {why}.");
                 return Err(ApiError { status: 403, ..ApiError::client("AccessDenied", text) });
             }
             return Ok(self.anyone(request.scope));
@@ -240,10 +259,56 @@ struct Request<'a> {
     id: &'a str,
 }
 
-/// Whether a browser sent it for a page: any page may send requests to this machine, and needs no key if none is asked.
-fn is_of_a_web_page(parts: &Parts) -> bool {
-    let is_for_page = |site: &http::HeaderValue| site != "none";
-    parts.headers.contains_key("origin") || parts.headers.get("sec-fetch-site").is_some_and(is_for_page)
+/// Why a request may be one that a browser sends for a page; None where it cannot. Any page may send requests to this
+/// machine, and needs no key if none is asked. One whose name leads to this machine is told by the host that it names, since
+/// it counts as the same origin.
+fn page_like(parts: &Parts) -> Option<String> {
+    if parts.headers.contains_key("origin") {
+        return Some("there is a header Origin".to_owned());
+    }
+    if let Some(site) = parts.headers.get("sec-fetch-site").filter(|site| *site != "none") {
+        return Some(format!("the header Sec-Fetch-Site is {site:?}"));
+    }
+    let header = |name: &str| parts.headers.get(name).map(http::HeaderValue::as_bytes);
+    let host =
+        parts.uri.authority().map(|authority| authority.as_str().as_bytes()).or_else(|| header("host"));
+    let own = host.and_then(|host| Authority::try_from(host).ok()).filter(is_this_machine);
+    let Some(own) = own else {
+        return Some("the header Host is neither localhost nor a loopback address".to_owned());
+    };
+    let referer = header("referer")?;
+    let from = Uri::try_from(referer).ok().and_then(|uri| uri.into_parts().authority);
+    (from != Some(own)).then(|| "the header Referer is of another origin".to_owned())
+}
+
+/// Whether a host is this machine, without asking a name server.
+fn is_this_machine(host: &Authority) -> bool {
+    let name = host.host().trim_start_matches('[').trim_end_matches(']');
+    name.eq_ignore_ascii_case("localhost")
+        || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// Whether a request only reads, so that it does not wait for what others do to volumes. It is told by its action, as far
+/// as that is known before the request is read.
+pub(super) fn only_reads(parts: &Parts, body: &[u8]) -> bool {
+    if parts.headers.contains_key("content-encoding") {
+        return false;
+    }
+    let target = parts.headers.get("x-amz-target").and_then(|target| target.to_str().ok());
+    let of_form = |form: &[u8]| {
+        let mut pairs = form_urlencoded::parse(form);
+        pairs.find(|(name, _)| name == "Action").map(|(_, action)| action.into_owned())
+    };
+    let path = parts.uri.path();
+    let action = match (target, path.rsplit_once("/operation/")) {
+        (Some(target), _) => target.rsplit('.').next().map(str::to_owned),
+        (None, Some((_, action))) => Some(action.to_owned()),
+        (None, None) => of_form(parts.uri.query().unwrap_or_default().as_bytes()).or_else(|| of_form(body)),
+    };
+    match action {
+        Some(action) => ["Describe", "Get", "List"].iter().any(|verb| action.starts_with(verb)),
+        None => parts.method == http::Method::GET,
+    }
 }
 
 /// The protocol of a request whose body is not known.

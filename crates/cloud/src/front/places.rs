@@ -6,6 +6,8 @@
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
+use std::io;
+use std::net::IpAddr;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
@@ -13,7 +15,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::oneshot;
-use tokio::time::Instant;
+use tokio::time::{Instant, Sleep};
 
 /// What a connection waits for. Those that are listed first give their place up first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,6 +49,7 @@ impl Phase {
 /// A connection.
 #[derive(Debug)]
 struct Held {
+    peer: IpAddr,
     phase: Phase,
     since: Instant,
     /// Ends it.
@@ -67,22 +70,31 @@ pub(super) struct Places(Arc<Mutex<Connections>>);
 
 impl Places {
     /// Takes in a connection that waits for its first head. The receiver is answered when it has to end.
-    pub(super) fn enter(&self, now: Instant) -> (Arc<Place>, oneshot::Receiver<()>) {
+    pub(super) fn enter(&self, peer: IpAddr, now: Instant) -> (Arc<Place>, oneshot::Receiver<()>) {
         let (end, ended) = oneshot::channel();
         let mut connections = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let number = connections.next;
         connections.next += 1;
-        connections.held.insert(number, Held { phase: Phase::Head, since: now, end });
+        connections.held.insert(number, Held { peer, phase: Phase::Head, since: now, end });
         (Arc::new(Place { number, places: self.clone() }), ended)
     }
 
-    /// Ends the connection that has the least claim to its place; returns its phase. None where all have to be left alone.
-    pub(super) fn end_one(&self, now: Instant) -> Option<Phase> {
+    /// How many places a peer has.
+    pub(super) fn count(&self, peer: IpAddr) -> usize {
+        let connections = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        connections.held.values().filter(|held| held.peer == peer).count()
+    }
+
+    /// Ends the connection that has the least claim to its place, of one peer or of all; returns its phase. None where all
+    /// have to be left alone.
+    pub(super) fn end_one(&self, peer: Option<IpAddr>, now: Instant) -> Option<Phase> {
         let mut connections = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let has_no_head = |held: &Held| held.phase <= Phase::Idle;
-        let waits_for_head = connections.held.values().any(has_no_head);
+        let is_of_peer = |held: &Held| peer.is_none_or(|peer| held.peer == peer);
+        let waits_for_head = connections.held.values().any(|held| is_of_peer(held) && has_no_head(held));
         let is_over = |held: &Held| {
-            held.phase.grace().is_some_and(|grace| now - held.since >= grace)
+            is_of_peer(held)
+                && held.phase.grace().is_some_and(|grace| now - held.since >= grace)
                 // A request that is on its way stays while a connection without one soon goes.
                 && (has_no_head(held) || !waits_for_head)
         };
@@ -143,11 +155,38 @@ pub(super) async fn ends_before(ended: oneshot::Receiver<()>, served: impl Futur
     .await
 }
 
-/// The stream of a connection, which notes when an answer was written whole: HTTP/1 flushes after that.
+/// The stream of a connection, which notes when an answer was written whole: HTTP/1 flushes after that. It ends where the
+/// client takes nothing of an answer for too long.
 #[derive(Debug)]
 pub(super) struct Watched<S> {
-    pub(super) stream: S,
-    pub(super) place: Arc<Place>,
+    stream: S,
+    place: Arc<Place>,
+    timeout: Duration,
+    /// Runs while the client takes nothing.
+    deadline: Option<Pin<Box<Sleep>>>,
+}
+
+impl<S> Watched<S> {
+    pub(super) const fn new(stream: S, place: Arc<Place>, timeout: Duration) -> Self {
+        Self { stream, place, timeout, deadline: None }
+    }
+
+    /// What a write has come to: one that waits for the client for too long has failed.
+    fn in_time<T>(&mut self, context: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if written.is_ready() {
+            self.deadline = None;
+            return written;
+        }
+        let timeout = self.timeout;
+        let deadline = self.deadline.get_or_insert_with(|| Box::pin(tokio::time::sleep(timeout)));
+        match deadline.as_mut().poll(context) {
+            Poll::Ready(()) => {
+                let why = "the client took nothing of an answer in time";
+                Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, why)))
+            }
+            Poll::Pending => Poll::Pending,
+        }
+    }
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
@@ -155,7 +194,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
-    ) -> Poll<std::io::Result<()>> {
+    ) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_read(context, buffer)
     }
 }
@@ -165,28 +204,32 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         bytes: &[u8],
-    ) -> Poll<std::io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.in_time(context, written)
     }
 
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let flushed = Pin::new(&mut self.stream).poll_flush(context);
+        let flushed = self.in_time(context, flushed);
         if matches!(flushed, Poll::Ready(Ok(()))) {
             self.place.is_flushed(Instant::now());
         }
         flushed
     }
 
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<std::io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let shut = Pin::new(&mut self.stream).poll_shutdown(context);
+        self.in_time(context, shut)
     }
 
     fn poll_write_vectored(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-        slices: &[std::io::IoSlice<'_>],
-    ) -> Poll<std::io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(context, slices)
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
+        self.in_time(context, written)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -198,6 +241,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
 mod tests {
     use super::*;
 
+    const PEER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+
     #[test]
     fn an_unfinished_head_goes_before_an_idle_connection_a_body_and_an_answer_and_a_call_never() {
         let (places, begun) = (Places::default(), Instant::now());
@@ -207,39 +252,42 @@ mod tests {
             .zip(phases)
             .map(|(number, phase)| {
                 let now = at(f64::from(number) / 10.0);
-                let (place, ended) = places.enter(now);
+                let (place, ended) = places.enter(PEER, now);
                 assert!(place.is_now(phase, now));
                 (place, ended)
             })
             .collect();
         // Each is left alone for a while.
-        assert_eq!(places.end_one(at(0.9)), None);
-        let (young, mut is_ended) = places.enter(at(19.5));
+        assert_eq!(places.end_one(None, at(0.9)), None);
+        let (young, mut is_ended) = places.enter(PEER, at(19.5));
         for expected in [4, 5, 3, 2, 1] {
-            assert_eq!(places.end_one(at(20.0)), Some(phases[expected]));
+            assert_eq!(places.end_one(None, at(20.0)), Some(phases[expected]));
             assert_eq!(held[expected].1.try_recv(), Ok(()), "the one that has waited longest");
             assert!(!held[expected].0.is_now(Phase::Call, at(20.0)), "nothing is carried out any more");
             if expected == 3 {
                 // A body stays while a head has its second.
-                assert_eq!((places.end_one(at(20.4)), is_ended.try_recv().is_err()), (None, true));
-                assert_eq!(places.end_one(at(20.5)), Some(Phase::Head));
+                assert_eq!((places.end_one(None, at(20.4)), is_ended.try_recv().is_err()), (None, true));
+                assert_eq!(places.end_one(None, at(20.5)), Some(Phase::Head));
                 assert_eq!(is_ended.try_recv(), Ok(()));
             }
         }
         drop(young);
-        assert_eq!(places.end_one(at(1e6)), None);
+        assert_eq!(places.end_one(None, at(1e6)), None);
         assert!(held[0].0.is_now(Phase::Answer, at(20.0)));
         held[0].0.is_flushed(at(21.0));
-        assert_eq!((places.end_one(at(21.9)), places.end_one(at(22.0))), (None, Some(Phase::Idle)));
+        assert_eq!(
+            (places.end_one(None, at(21.9)), places.end_one(None, at(22.0))),
+            (None, Some(Phase::Idle))
+        );
         held.clear();
     }
 
     #[test]
     fn a_connection_that_has_ended_leaves_nothing_behind() {
         let (places, begun) = (Places::default(), Instant::now());
-        let (place, _ended) = places.enter(begun);
+        let (place, _ended) = places.enter(PEER, begun);
         drop(place);
-        assert_eq!(places.end_one(begun + Duration::from_secs(60)), None);
+        assert_eq!(places.end_one(None, begun + Duration::from_secs(60)), None);
         assert_eq!(places.0.lock().unwrap().held.len(), 0);
     }
 }

@@ -35,13 +35,28 @@ struct Recorder {
     name: &'static str,
     actions: &'static [&'static str],
     calls: Mutex<Vec<String>>,
-    /// Waits for a word before it answers.
+    /// Waits for a word before it answers; a DescribeTags does not.
     waits: Option<(Sender<()>, Mutex<Receiver<()>>)>,
+    answer: Answer,
 }
 
 impl Recorder {
     fn new(name: &'static str, actions: &'static [&'static str]) -> Arc<Self> {
-        Arc::new(Self { name, actions, calls: Mutex::default(), waits: None })
+        Arc::new(Self { name, actions, calls: Mutex::default(), waits: None, answer: Answer::default() })
+    }
+
+    /// One of EC2 that says when a call has reached it, and goes on with the call at a word.
+    fn waiting() -> (Arc<Self>, Receiver<()>, Sender<()>) {
+        let (reached, is_reached) = channel();
+        let (go_on, waits) = channel();
+        let ec2 = Arc::new(Self {
+            name: "ec2",
+            actions: &["CreateVolume", "DescribeTags", "DescribeVolumes"],
+            calls: Mutex::default(),
+            waits: Some((reached, Mutex::new(waits))),
+            answer: Answer::default(),
+        });
+        (ec2, is_reached, go_on)
     }
 
     fn calls(&self) -> Vec<String> {
@@ -65,7 +80,7 @@ impl Service for Recorder {
             context: std::collections::BTreeMap::new(),
         })?;
         assert_ne!(call.action, "DeleteVolume", "this one panics");
-        if let Some((reached, go_on)) = &self.waits {
+        if let Some((reached, go_on)) = self.waits.as_ref().filter(|_| call.action != "DescribeTags") {
             reached.send(()).unwrap();
             go_on.lock().unwrap().recv().unwrap();
         }
@@ -77,7 +92,7 @@ impl Service for Recorder {
             Value::Object(call.input.clone())
         );
         self.calls.lock().unwrap().push(words);
-        Ok(Answer::default())
+        Ok(self.answer.clone())
     }
 }
 
@@ -104,6 +119,8 @@ fn pipeline(
     let settings = Settings {
         is_open,
         region: None,
+        regions: Regions::default(),
+        room: None,
         keys: keys_of(&dir),
         sealer: Arc::new(Sealer::new().unwrap()),
         clock: Arc::new(Fixed),
@@ -195,7 +212,7 @@ fn where_authorization_is_off_everyone_may_call_and_twelve_digits_are_the_accoun
     let ec2 = Recorder::new("ec2", &["DescribeVolumes"]);
     let (_dir, pipeline) = pipeline(true, None, vec![Arc::clone(&ec2) as _]);
     let call = |authorization: Option<&str>| {
-        let mut request = Request::builder().method("POST").uri("/");
+        let mut request = Request::builder().method("POST").uri("/").header("host", "localhost:4599");
         if let Some(value) = authorization {
             request = request.header("authorization", value).header("x-amz-date", "20261122T010203Z");
         }
@@ -221,15 +238,35 @@ fn where_authorization_is_off_everyone_may_call_and_twelve_digits_are_the_accoun
 fn where_authorization_is_off_web_pages_may_not_call() {
     let ec2 = Recorder::new("ec2", &["DescribeVolumes"]);
     let (_dir, pipeline) = pipeline(true, None, vec![Arc::clone(&ec2) as _]);
-    let get = |name: &str, value: &str| {
-        let request =
-            Request::builder().uri("/?Action=DescribeVolumes&Version=2016-11-15").header(name, value);
+    let send = |headers: &[(&str, &str)]| {
+        let mut request = Request::builder().uri("/?Action=DescribeVolumes&Version=2016-11-15");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
         pipeline.answer(&request.body(()).unwrap().into_parts().0, b"", None).status().as_u16()
     };
-    assert_eq!(get("origin", "http://example.com"), 403);
-    assert_eq!(get("sec-fetch-site", "cross-site"), 403);
+    let here = ("host", "127.0.0.1:4599");
+    for of_page in [
+        ("origin", "http://example.com"),
+        ("origin", "null"),
+        ("sec-fetch-site", "cross-site"),
+        ("referer", "http://example.com/page"),
+        ("referer", "http://127.0.0.1:8080/"),
+        ("referer", "about:blank"),
+    ] {
+        assert_eq!(send(&[here, of_page]), 403, "{of_page:?}");
+    }
+    // A name that a page has and that leads to this machine; and none at all.
+    for host in ["example.com", "127.0.0.1.example.com", "localhost.example.com:4599", "10.0.0.1", ""] {
+        assert_eq!(send(&[("host", host)]), 403, "{host}");
+    }
+    assert_eq!(send(&[]), 403);
     assert_eq!(ec2.calls().len(), 0);
-    assert_eq!(get("sec-fetch-site", "none"), 200, "typed by a person");
+    assert_eq!(send(&[here, ("sec-fetch-site", "none")]), 200, "typed by a person");
+    for host in ["127.0.0.1:4599", "localhost", "LOCALHOST:1", "[::1]:4599", "127.1.2.3"] {
+        assert_eq!(send(&[("host", host)]), 200, "{host}");
+    }
+    assert_eq!(send(&[here, ("referer", "http://127.0.0.1:4599/x")]), 200);
 }
 
 #[test]
@@ -241,6 +278,7 @@ fn a_packed_body_is_unpacked_up_to_a_bound() {
             .method("POST")
             .uri("/")
             .header("x-amz-target", "GraniteServiceVersion20100801.PutMetricData")
+            .header("host", "127.0.0.1")
             .header("content-encoding", "gzip");
         let (parts, ()) = request.body(()).unwrap().into_parts();
         pipeline.answer(&parts, body, None).status().as_u16()
@@ -256,6 +294,9 @@ fn a_packed_body_is_unpacked_up_to_a_bound() {
     assert_eq!(monitoring.calls().len(), 1);
 }
 
+/// After this, an answer does not come any more: a test fails rather than to wait for ever.
+const HANGS: Duration = Duration::from_secs(120);
+
 /// Sends bytes, and reads what comes until the end.
 fn raw(address: SocketAddr, request: &[u8]) -> String {
     exchange(address, request, false)
@@ -264,6 +305,7 @@ fn raw(address: SocketAddr, request: &[u8]) -> String {
 /// A client that ends its side is gone: what it asked for is not answered.
 fn exchange(address: SocketAddr, request: &[u8], ends: bool) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(HANGS)).unwrap();
     let _ = stream.write_all(request);
     if ends {
         stream.shutdown(Shutdown::Write).unwrap();
@@ -277,7 +319,8 @@ fn start(pipeline: &Arc<Pipeline>) -> Endpoint {
     Endpoint::start(([127, 0, 0, 1], 0).into(), None, Arc::clone(pipeline)).unwrap()
 }
 
-const CLOSE: &str = "host: x\r\nconnection: close\r\n";
+const LOCAL: ([u8; 4], u16) = ([127, 0, 0, 1], 0);
+const CLOSE: &str = "host: 127.0.0.1\r\nconnection: close\r\n";
 
 #[test]
 fn the_endpoint_reports_that_it_works_without_a_key() {
@@ -332,14 +375,7 @@ fn a_call_that_panics_is_an_internal_error_and_the_endpoint_goes_on() {
 
 #[test]
 fn a_stop_waits_for_the_calls_that_run() {
-    let (reached, is_reached) = channel();
-    let (go_on, waits) = channel();
-    let ec2 = Arc::new(Recorder {
-        name: "ec2",
-        actions: &["DescribeVolumes"],
-        calls: Mutex::default(),
-        waits: Some((reached, Mutex::new(waits))),
-    });
+    let (ec2, is_reached, go_on) = Recorder::waiting();
     let (_dir, pipeline) = pipeline(true, None, vec![Arc::clone(&ec2) as _]);
     let mut endpoint = start(&pipeline);
     let address = endpoint.address();
@@ -377,7 +413,7 @@ fn clients_that_never_finish_a_request_keep_nobody_else_out() {
     const PLACES: usize = 6;
     let (_dir, pipeline) = pipeline(true, None, vec![Recorder::new("ec2", &["DescribeVolumes"]) as _]);
     let endpoint =
-        Endpoint::start_with(([127, 0, 0, 1], 0).into(), None, Arc::clone(&pipeline), PLACES).unwrap();
+        Endpoint::start_with(LOCAL.into(), None, Arc::clone(&pipeline), PLACES, ANSWER_TIMEOUT).unwrap();
     let connect = |bytes: &str| {
         let mut stream = TcpStream::connect(endpoint.address()).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
@@ -405,16 +441,10 @@ fn clients_that_never_finish_a_request_keep_nobody_else_out() {
 
 #[test]
 fn a_call_that_runs_keeps_its_place_and_unfinished_heads_go_first() {
-    let (reached, is_reached) = channel();
-    let (go_on, waits) = channel();
-    let ec2 = Arc::new(Recorder {
-        name: "ec2",
-        actions: &["DescribeVolumes"],
-        calls: Mutex::default(),
-        waits: Some((reached, Mutex::new(waits))),
-    });
+    let (ec2, is_reached, go_on) = Recorder::waiting();
     let (_dir, pipeline) = pipeline(true, None, vec![Arc::clone(&ec2) as _]);
-    let endpoint = Endpoint::start_with(([127, 0, 0, 1], 0).into(), None, Arc::clone(&pipeline), 3).unwrap();
+    let endpoint =
+        Endpoint::start_with(LOCAL.into(), None, Arc::clone(&pipeline), 3, ANSWER_TIMEOUT).unwrap();
     let address = endpoint.address();
     let client = std::thread::spawn(move || {
         let query = "Action=DescribeVolumes&Version=2016-11-15";
@@ -423,7 +453,7 @@ fn a_call_that_runs_keeps_its_place_and_unfinished_heads_go_first() {
     is_reached.recv().unwrap();
     // A body that is on its way for longer than any of the heads.
     let mut slow = TcpStream::connect(address).unwrap();
-    let form = "Action=DescribeTags&Version=2016-11-15";
+    let form = "Action=DescribeRegions&Version=2016-11-15";
     let head = format!("POST / HTTP/1.1\r\n{CLOSE}content-length: {}\r\n\r\n", form.len());
     slow.write_all(head.as_bytes()).unwrap();
     let held: Vec<TcpStream> = (0..4)
@@ -441,6 +471,97 @@ fn a_call_that_runs_keeps_its_place_and_unfinished_heads_go_first() {
     go_on.send(()).unwrap();
     assert!(client.join().unwrap().starts_with("HTTP/1.1 200"));
     drop(held);
+}
+
+/// Starts clients that each send a call of EC2, and waits until as many as can have reached it.
+fn begin(address: SocketAddr, action: &'static str, clients: usize) -> Vec<std::thread::JoinHandle<String>> {
+    let query = format!("Action={action}&Version=2016-11-15");
+    let request = format!("GET /?{query} HTTP/1.1\r\n{CLOSE}\r\n");
+    let client = |_| {
+        let request = request.clone();
+        std::thread::spawn(move || raw(address, request.as_bytes()))
+    };
+    (0..clients).map(client).collect()
+}
+
+#[test]
+fn short_calls_do_not_wait_behind_long_ones() {
+    let (ec2, is_reached, go_on) = Recorder::waiting();
+    let (_dir, pipeline) = pipeline(true, None, vec![Arc::clone(&ec2) as _]);
+    let endpoint = start(&pipeline);
+    let long = begin(endpoint.address(), "CreateVolume", MAX_CALLS * 2);
+    (0..MAX_LONG_CALLS).for_each(|_| is_reached.recv().unwrap());
+    // All of the others wait for their turn, and hold no thread.
+    let short = begin(endpoint.address(), "DescribeTags", 4);
+    for client in short {
+        assert!(client.join().unwrap().starts_with("HTTP/1.1 200"));
+    }
+    (0..MAX_CALLS * 2).for_each(|_| go_on.send(()).unwrap());
+    for client in long {
+        assert!(client.join().unwrap().starts_with("HTTP/1.1 200"));
+    }
+}
+
+/// A connection from an address of this machine.
+fn connect_from(from: [u8; 4], to: SocketAddr) -> TcpStream {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
+    let stream = runtime.block_on(async {
+        let socket = tokio::net::TcpSocket::new_v4().unwrap();
+        socket.bind((from, 0).into()).unwrap();
+        socket.connect(to).await.unwrap()
+    });
+    let stream = stream.into_std().unwrap();
+    stream.set_nonblocking(false).unwrap();
+    stream.set_read_timeout(Some(HANGS)).unwrap();
+    stream
+}
+
+#[test]
+fn one_peer_does_not_have_all_places_even_by_calls_that_run() {
+    const PLACES: usize = 16;
+    let (ec2, is_reached, go_on) = Recorder::waiting();
+    let (_dir, pipeline) = pipeline(true, None, vec![Arc::clone(&ec2) as _]);
+    let endpoint =
+        Endpoint::start_with(LOCAL.into(), None, Arc::clone(&pipeline), PLACES, ANSWER_TIMEOUT).unwrap();
+    let address = endpoint.address();
+    let clients = begin(address, "CreateVolume", PLACES * 2);
+    let kept = PLACES / KEPT_PLACES;
+    (0..PLACES - kept).for_each(|_| is_reached.recv().unwrap());
+    let mut other = connect_from([127, 0, 0, 2], address);
+    assert_eq!(ask(&mut other), "HTTP/1.1 200 OK");
+    (0..PLACES * 2).for_each(|_| go_on.send(()).unwrap());
+    let answers = clients.into_iter().map(|client| client.join().unwrap());
+    let answered = answers.filter(|answer| answer.starts_with("HTTP/1.1 200")).count();
+    assert!(answered >= PLACES - kept, "{answered} are answered, the others closed");
+}
+
+#[test]
+fn a_client_that_takes_nothing_of_its_answer_loses_the_connection() {
+    let id = "x".repeat(32 << 20);
+    let answer = json!({"Volumes": [{"VolumeId": id}]});
+    let ec2 = Arc::new(Recorder {
+        name: "ec2",
+        actions: &["DescribeVolumes"],
+        calls: Mutex::default(),
+        waits: None,
+        answer: Answer { output: answer.as_object().unwrap().clone(), payload: Vec::new() },
+    });
+    let (_dir, pipeline) = pipeline(true, None, vec![ec2 as _]);
+    let soon = Duration::from_secs(3);
+    let endpoint =
+        Endpoint::start_with(LOCAL.into(), None, Arc::clone(&pipeline), MAX_CONNECTIONS, soon).unwrap();
+    let query = format!("GET /?Action=DescribeVolumes&Version=2016-11-15 HTTP/1.1\r\n{CLOSE}\r\n");
+    // One that takes its time has all of it.
+    let whole = raw(endpoint.address(), query.as_bytes());
+    assert!(whole.ends_with("</DescribeVolumesResponse>"), "{} bytes", whole.len());
+    let mut stream = TcpStream::connect(endpoint.address()).unwrap();
+    stream.write_all(query.as_bytes()).unwrap();
+    // The peer is gone once it refuses bytes; without a deadline that is never.
+    let is_over = (0..6_000).any(|_| {
+        std::thread::sleep(Duration::from_millis(10));
+        stream.write_all(b"x").is_err()
+    });
+    assert!(is_over, "the connection is still there");
 }
 
 /// What the endpoint reports to a client that trusts a certificate.
@@ -469,7 +590,7 @@ fn handshakes_of_tls_that_never_end_keep_nobody_else_out() {
     let dir = tempfile::tempdir().unwrap();
     let (config, file) = tls::generated(&dir.path().join("aws"), &[]).unwrap();
     let (_dir, pipeline) = pipeline(false, None, vec![sts()]);
-    let endpoint = Endpoint::start_with(([127, 0, 0, 1], 0).into(), Some(config), pipeline, 2).unwrap();
+    let endpoint = Endpoint::start_with(LOCAL.into(), Some(config), pipeline, 2, ANSWER_TIMEOUT).unwrap();
     let held: Vec<TcpStream> = (0..4)
         .map(|_| {
             let mut stream = TcpStream::connect(endpoint.address()).unwrap();

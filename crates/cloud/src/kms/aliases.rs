@@ -7,11 +7,11 @@ use serde_json::{Map, Value, json};
 use super::db::Change;
 use super::input::seconds;
 use super::names::is_alias;
-use super::policies::{demand, demand_any, refuse_managed};
+use super::policies::{demand, demand_alias, demand_any, key_arn, permitted, refuse_managed};
 use super::records::{Alias, Key, KeyState};
 use super::state::State;
 use super::{Ask, DEFAULT_ALIAS, Kms, refuse};
-use crate::{ApiError, partition};
+use crate::ApiError;
 
 /// What begins the names that are AWS's own.
 const RESERVED: &str = "alias/aws/";
@@ -39,7 +39,7 @@ fn name<'a>(ask: &Ask<'a>) -> Result<&'a str, ApiError> {
 }
 
 fn arn(ask: &Ask<'_>, name: &str) -> String {
-    format!("arn:{}:kms:{}:{}:{name}", partition::of_region(ask.region()), ask.region(), ask.account())
+    key_arn(ask.region(), ask.account(), name)
 }
 
 /// A key that a caller may give an alias.
@@ -48,8 +48,7 @@ fn target<'a>(ask: &Ask<'_>, state: &'a State) -> Result<&'a Key, ApiError> {
     if id.starts_with("alias/") {
         return Err(refuse::validation("Aliases must refer to keys. Not aliases"));
     }
-    let key = state.key(ask, id)?;
-    demand(ask, state, key)?;
+    let key = permitted(ask, state, id)?;
     refuse_managed(ask, key)?;
     if matches!(key.state, KeyState::PendingDeletion { .. }) {
         return Err(refuse::wrong_state(key));
@@ -61,8 +60,9 @@ impl Kms {
     pub(super) fn create_alias(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {
         let name = name(ask)?;
         let mut state = self.state.lock();
-        let key = target(ask, &state)?.id.clone();
         let arn = arn(ask, name);
+        demand_alias(ask, &arn)?;
+        let key = target(ask, &state)?.id.clone();
         if state.aliases().contains_key(&arn) {
             let message = format!("An alias with the name {arn} already exists");
             return Err(ApiError::client("AlreadyExistsException", message));
@@ -83,7 +83,12 @@ impl Kms {
         let name = name(ask)?;
         let mut state = self.state.lock();
         let arn = arn(ask, name);
+        demand_alias(ask, &arn)?;
         let alias = state.aliases().get(&arn).cloned().ok_or_else(|| refuse::alias_not_found(&arn))?;
+        // The right to the present key, too: the alias is taken from it.
+        if let Some(key) = state.keys().get(&alias.key) {
+            demand(ask, &state, key)?;
+        }
         let key = target(ask, &state)?.id.clone();
         state.commit(vec![Change::Alias(Alias { key, updated_ms: ask.now(), ..alias })])?;
         Ok(Map::new())
@@ -93,6 +98,7 @@ impl Kms {
         let name = name(ask)?;
         let mut state = self.state.lock();
         let arn = arn(ask, name);
+        demand_alias(ask, &arn)?;
         let alias = state.aliases().get(&arn).ok_or_else(|| refuse::alias_not_found(&arn))?;
         if let Some(key) = state.keys().get(&alias.key) {
             demand(ask, &state, key)?;
@@ -104,7 +110,7 @@ impl Kms {
     pub(super) fn list_aliases(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {
         demand_any(ask)?;
         let state = self.state.lock();
-        let key = ask.input.text("KeyId").map(|id| state.key(ask, id)).transpose()?;
+        let key = ask.input.text("KeyId").map(|id| state.own_key(ask, id)).transpose()?;
         let own = state.aliases().values().filter(|alias| {
             alias.owner == ask.account()
                 && alias.region == ask.region()

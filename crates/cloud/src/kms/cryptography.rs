@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
-use super::policies::{demand, demand_action, refuse_managed};
+use super::policies::{demand_action, permitted, permitted_action, refusal_of_missing, refuse_managed};
 use super::records::Key;
 use super::state::State;
 use super::{Ask, Kms, refuse, vault};
@@ -37,8 +37,7 @@ pub(super) fn check_state(key: &Key) -> Result<(), ApiError> {
 
 /// A key that the caller may encrypt with.
 fn usable<'a>(ask: &Ask<'_>, state: &'a State, member: &str, action: &str) -> Result<&'a Key, ApiError> {
-    let key = state.key(ask, ask.input.required(member)?)?;
-    demand_action(ask, state, action, key)?;
+    let key = permitted_action(ask, state, action, ask.input.required(member)?)?;
     refuse_managed(ask, key)?;
     check_state(key)?;
     Ok(key)
@@ -51,14 +50,17 @@ fn maker<'a>(
     blob: &[u8],
     (member, action): (&str, &str),
 ) -> Result<&'a Key, ApiError> {
-    let named = ask.input.text(member).map(|id| state.key(ask, id)).transpose()?;
-    let key = vault::key_id(blob).and_then(|id| state.keys().get(id));
-    let key = key.filter(|key| key.region == ask.region()).ok_or_else(refuse::invalid_ciphertext)?;
+    let named = ask.input.text(member).map(|id| permitted_action(ask, state, action, id)).transpose()?;
+    let id = vault::key_id(blob).ok_or_else(refuse::invalid_ciphertext)?;
+    let key =
+        state.keys().get(id).filter(|key| key.region == ask.region()).ok_or_else(|| {
+            refusal_of_missing(ask.call, action, id).unwrap_or_else(refuse::invalid_ciphertext)
+        })?;
+    demand_action(ask, state, action, key)?;
     if named.is_some_and(|named| named.id != key.id) {
         let message = "The key ID in the request does not identify a CMK that can perform this operation.";
         return Err(ApiError::client("IncorrectKeyException", message));
     }
-    demand_action(ask, state, action, key)?;
     refuse_managed(ask, key)?;
     check_state(key)?;
     Ok(key)
@@ -168,8 +170,7 @@ impl Kms {
             }
         };
         let state = self.state.lock();
-        let key = state.key(ask, ask.input.required("KeyId")?)?;
-        demand(ask, &state, key)?;
+        let key = permitted(ask, &state, ask.input.required("KeyId")?)?;
         refuse_managed(ask, key)?;
         check_state(key)?;
         ask.end_dry_run()?;

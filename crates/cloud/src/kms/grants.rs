@@ -7,7 +7,10 @@ use serde_json::{Map, Value, json};
 use super::cryptography::check_state;
 use super::db::Change;
 use super::input::seconds;
-use super::policies::{Permit, demand, demand_any, demand_with, refuse_managed};
+use super::policies::{
+    Permit, demand, demand_any, demand_with, key_arn, own_refusal, permitted, refusal_of_missing,
+    refuse_managed,
+};
 use super::records::{Grant, Key};
 use super::state::State;
 use super::{Ask, Kms, refuse};
@@ -78,12 +81,21 @@ fn not_found(id: &str) -> ApiError {
     ApiError::client("NotFoundException", format!("Grant ID {id} not found"))
 }
 
+/// The refusal of a grant that does not exist. Who may retire grants of the named key, or of any key, is told so.
+fn missing_grant(ask: &Ask<'_>, id: &str) -> ApiError {
+    let refusal = match ask.input.text("KeyId") {
+        Some(key) => refusal_of_missing(ask.call, "RetireGrant", key),
+        None => own_refusal(ask.call, "RetireGrant", key_arn(ask.region(), ask.account(), "key/*")),
+    };
+    refusal.unwrap_or_else(|| not_found(id))
+}
+
 impl Kms {
     pub(super) fn create_grant(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {
         let grantee = ask.input.required("GranteePrincipal")?.to_owned();
         let operations = operations(ask)?;
         let mut state = self.state.lock();
-        let key = state.key(ask, ask.input.required("KeyId")?)?.clone();
+        let key = permitted(ask, &state, ask.input.required("KeyId")?)?.clone();
         let constraints = ask.input.0.get("Constraints").cloned();
         if let Permit::Grant(own) = demand(ask, &state, &key)? {
             may_pass_on(ask, &key, own, (&operations, constraints.as_ref()))?;
@@ -145,8 +157,7 @@ impl Kms {
 
     pub(super) fn list_grants(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {
         let state = self.state.lock();
-        let key = state.key(ask, ask.input.required("KeyId")?)?;
-        demand(ask, &state, key)?;
+        let key = permitted(ask, &state, ask.input.required("KeyId")?)?;
         let (id, grantee) = (ask.input.text("GrantId"), ask.input.text("GranteePrincipal"));
         let grants = state.grants().values().filter(|grant| {
             grant.key == key.id
@@ -167,8 +178,7 @@ impl Kms {
     pub(super) fn revoke_grant(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {
         let id = ask.input.required("GrantId")?;
         let mut state = self.state.lock();
-        let key = state.key(ask, ask.input.required("KeyId")?)?;
-        demand(ask, &state, key)?;
+        let key = permitted(ask, &state, ask.input.required("KeyId")?)?;
         state.grants().get(id).filter(|grant| grant.key == key.id).ok_or_else(|| not_found(id))?;
         ask.end_dry_run()?;
         state.commit(vec![Change::DropGrant(id.to_owned())])?;
@@ -183,7 +193,13 @@ impl Kms {
                 let bad = || ApiError::client("InvalidGrantTokenException", "The grant token is not valid.");
                 found.ok_or_else(bad)?.clone()
             }
-            (None, Some(id)) => state.grants().get(id).ok_or_else(|| not_found(id))?.clone(),
+            (None, Some(id)) => {
+                // A key that the call names is the grant's.
+                let named = ask.input.text("KeyId").map(|text| state.key(ask, text).ok());
+                let is_its =
+                    |grant: &&Grant| named.is_none_or(|key| key.is_some_and(|key| key.id == grant.key));
+                state.grants().get(id).filter(is_its).ok_or_else(|| missing_grant(ask, id))?.clone()
+            }
             (None, None) => return Err(refuse::missing("GrantToken")),
         };
         let key = state.keys().get(&grant.key).ok_or_else(|| not_found(&grant.id))?;

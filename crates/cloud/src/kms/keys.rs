@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::db::Change;
 use super::input::seconds;
-use super::policies::{checked, default_policy, demand, demand_any, refuse_managed};
+use super::policies::{checked, default_policy, demand_any, permitted, refusal_of_missing, refuse_managed};
 use super::records::{Key, KeyState};
 use super::tags;
 use super::{Ask, Kms, refuse};
@@ -125,11 +125,12 @@ impl Kms {
 
     pub(super) fn describe_key(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {
         let name = ask.input.required("KeyId")?;
-        self.make_managed(ask.call, name)?;
+        let known = self.state.lock().key(ask, name).is_ok();
+        if !known && refusal_of_missing(ask.call, ask.call.action, name).is_none() {
+            self.make_managed(ask.call, name)?;
+        }
         let state = self.state.lock();
-        let key = state.key(ask, name)?;
-        demand(ask, &state, key)?;
-        Ok(described(key))
+        Ok(described(permitted(ask, &state, name)?))
     }
 
     pub(super) fn list_keys(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {
@@ -148,8 +149,7 @@ impl Kms {
         change: impl FnOnce(&Key) -> Result<KeyState, ApiError>,
     ) -> Result<Key, ApiError> {
         let mut state = self.state.lock();
-        let key = state.key(ask, ask.input.required("KeyId")?)?.clone();
-        demand(ask, &state, &key)?;
+        let key = permitted(ask, &state, ask.input.required("KeyId")?)?.clone();
         refuse_managed(ask, &key)?;
         let key = Key { state: change(&key)?, ..key };
         state.commit(vec![Change::Key(Box::new(key.clone()))])?;
@@ -201,8 +201,7 @@ impl Kms {
 
     pub(super) fn update_key_description(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {
         let mut state = self.state.lock();
-        let key = state.key(ask, ask.input.required("KeyId")?)?.clone();
-        demand(ask, &state, &key)?;
+        let key = permitted(ask, &state, ask.input.required("KeyId")?)?.clone();
         refuse_managed(ask, &key)?;
         if matches!(key.state, KeyState::PendingDeletion { .. }) {
             return Err(refuse::wrong_state(&key));

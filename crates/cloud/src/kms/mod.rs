@@ -26,7 +26,7 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
 pub use vault::VaultError;
-pub(crate) use volumes::{DEFAULT_ALIAS, KeyProblem, VolumeKey};
+pub(crate) use volumes::{DEFAULT_ALIAS, KeyProblem, KeyUse, VolumeKey};
 
 use db::Db;
 use input::Input;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::db::Change;
+use super::names::Name;
 use super::records::{Grant, Key};
 use super::state::State;
 use super::{Ask, Kms, refuse};
@@ -36,6 +37,63 @@ pub(super) enum Refusal {
     ByOwn(ApiError),
 }
 
+/// The key that a call names, once the caller may do the call's action with it.
+pub(super) fn permitted<'a>(ask: &Ask<'_>, state: &'a State, text: &str) -> Result<&'a Key, ApiError> {
+    permitted_action(ask, state, ask.call.action, text)
+}
+
+/// The same of another action than the call's.
+pub(super) fn permitted_action<'a>(
+    ask: &Ask<'_>,
+    state: &'a State,
+    action: &str,
+    text: &str,
+) -> Result<&'a Key, ApiError> {
+    match state.key(ask, text) {
+        Ok(key) => demand_action(ask, state, action, key).map(|_| key),
+        Err(error) => Err(refusal_of_missing(ask.call, action, text).unwrap_or(error)),
+    }
+}
+
+/// Why a caller is not told that a key does not exist; None where it is: its own policy would let it do the action with a
+/// key of this name in its own account. What another account has, it learns by that account's policies alone.
+pub(super) fn refusal_of_missing(call: &Call<'_>, action: &str, text: &str) -> Option<ApiError> {
+    let (account, region) = (call.caller.account.as_str(), call.region);
+    match Name::read(text)? {
+        Name::Id(id) => own_refusal(call, action, key_arn(region, account, &format!("key/{id}"))),
+        Name::Alias(alias) => own_refusal(call, action, key_arn(region, account, alias)),
+        Name::Arn(_, owner, _) if owner == account => own_refusal(call, action, text.to_owned()),
+        Name::Arn(..) => {
+            let is_open = judge(call, action, text.to_owned()) == OwnPolicy::Unchecked;
+            let refusal = || own_refusal(call, action, text.to_owned());
+            (!is_open).then(|| refusal().unwrap_or_else(|| refuse::not_allowed(call, action, text)))
+        }
+    }
+}
+
+/// The refusal of the caller's own policy; None where it allows the action on a resource.
+pub(super) fn own_refusal(call: &Call<'_>, action: &str, resource: String) -> Option<ApiError> {
+    match judge(call, action, resource) {
+        OwnPolicy::Unchecked | OwnPolicy::Allows => None,
+        OwnPolicy::Silent(error) | OwnPolicy::Denies(error) => Some(error),
+    }
+}
+
+fn judge(call: &Call<'_>, action: &str, resource: String) -> OwnPolicy {
+    let access = Access { action: format!("kms:{action}").into(), resource, context: BTreeMap::new() };
+    call.authorizer.judge(call.caller, &access).says
+}
+
+/// The ARN of a key or an alias.
+pub(super) fn key_arn(region: &str, account: &str, resource: &str) -> String {
+    format!("arn:{}:kms:{region}:{account}:{resource}", partition::of_region(region))
+}
+
+/// Demands the call's action on an alias, which has no policy of its own.
+pub(super) fn demand_alias(ask: &Ask<'_>, arn: &str) -> Result<(), ApiError> {
+    own_refusal(ask.call, ask.call.action, arn.to_owned()).map_or(Ok(()), Err)
+}
+
 /// What a call demands of a key: its policy, the caller's own and grants decide together.
 pub(super) fn demand<'a>(ask: &Ask<'_>, state: &'a State, key: &Key) -> Result<Permit<'a>, ApiError> {
     demand_action(ask, state, ask.call.action, key)
@@ -62,6 +120,29 @@ fn encryption_context(action: &str) -> &'static str {
     }
 }
 
+/// Condition keys that are parameters of an action: the action, the parameter, the key, and its value where the call has none.
+const REQUEST_KEYS: [(&str, &str, &str, Option<&str>); 6] = [
+    ("CreateGrant", "GranteePrincipal", "kms:GranteePrincipal", None),
+    ("CreateGrant", "Operations", "kms:GrantOperations", None),
+    ("CreateGrant", "RetiringPrincipal", "kms:RetiringPrincipal", None),
+    ("EnableKeyRotation", "RotationPeriodInDays", "kms:RotationPeriodInDays", Some("365")),
+    ("PutKeyPolicy", "BypassPolicyLockoutSafetyCheck", "kms:BypassPolicyLockoutSafetyCheck", Some("false")),
+    ("ScheduleKeyDeletion", "PendingWindowInDays", "kms:ScheduleKeyDeletionPendingWindowInDays", Some("30")),
+];
+
+/// The condition keys that a call's own parameters are.
+fn request_keys<'a>(ask: &'a Ask<'_>, action: &'a str) -> impl Iterator<Item = (String, Vec<String>)> + 'a {
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    REQUEST_KEYS.iter().filter(move |(own, ..)| *own == action).filter_map(move |(_, member, key, usual)| {
+        let values = match ask.input.0.get(*member) {
+            Some(Value::Array(values)) => values.iter().map(text).collect(),
+            Some(value) => vec![text(value)],
+            None => vec![(*usual)?.to_owned()],
+        };
+        Some(((*key).to_owned(), values))
+    })
+}
+
 /// The same with a grant that allows it, if there is one.
 pub(super) fn demand_with<'a>(
     ask: &Ask<'_>,
@@ -77,6 +158,7 @@ pub(super) fn demand_with<'a>(
     if let Some(alias) = ask.input.text("KeyId").filter(|text| text.starts_with("alias/")) {
         context.insert("kms:RequestAlias".to_owned(), vec![alias.to_owned()]);
     }
+    context.extend(request_keys(ask, action));
     let access = Access { action: format!("kms:{action}").into(), resource: key.arn(), context };
     permit(ask.call, key, &access, grant).map_err(|refusal| match refusal {
         Refusal::DeniedByKey => refuse::denied_explicitly(ask, key),
@@ -118,7 +200,13 @@ pub(super) fn permit<'a>(
         (_, Some(grant)) if is_own => return Ok(Permit::Grant(grant)),
         (Verdict::Allows | Verdict::Delegates, _) => Permit::Policies,
         (_, Some(grant)) => Permit::Grant(grant),
-        _ => return Err(Refusal::NotAllowedByKey),
+        // Whose own policy allows nothing is answered as for a key that does not exist.
+        _ => {
+            return Err(match says {
+                OwnPolicy::Silent(error) => Refusal::ByOwn(error),
+                _ => Refusal::NotAllowedByKey,
+            });
+        }
     };
     match says {
         OwnPolicy::Silent(error) => Err(Refusal::ByOwn(error)),
@@ -186,8 +274,7 @@ fn of_name(ask: &Ask<'_>) -> Result<(), ApiError> {
 impl Kms {
     pub(super) fn get_key_policy(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {
         let state = self.state.lock();
-        let key = state.key(ask, ask.input.required("KeyId")?)?;
-        demand(ask, &state, key)?;
+        let key = permitted(ask, &state, ask.input.required("KeyId")?)?;
         of_name(ask)?;
         Ok(Map::from_iter([
             ("Policy".to_owned(), key.policy.clone().into()),
@@ -197,8 +284,7 @@ impl Kms {
 
     pub(super) fn put_key_policy(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {
         let mut state = self.state.lock();
-        let key = state.key(ask, ask.input.required("KeyId")?)?.clone();
-        demand(ask, &state, &key)?;
+        let key = permitted(ask, &state, ask.input.required("KeyId")?)?.clone();
         refuse_managed(ask, &key)?;
         of_name(ask)?;
         let policy = checked(ask, &key, ask.input.required("Policy")?)?;
@@ -208,7 +294,7 @@ impl Kms {
 
     pub(super) fn list_key_policies(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {
         let state = self.state.lock();
-        demand(ask, &state, state.key(ask, ask.input.required("KeyId")?)?)?;
+        permitted(ask, &state, ask.input.required("KeyId")?)?;
         ask.input.page("PolicyNames", (100, 1_000), std::iter::once((DEFAULT, DEFAULT.into())))
     }
 }

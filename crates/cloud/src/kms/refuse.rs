@@ -4,7 +4,7 @@ use super::Ask;
 use super::names::Name;
 use super::records::{Key, KeyState};
 use crate::service::with_causes;
-use crate::{ApiError, partition};
+use crate::{ApiError, Call, partition};
 
 pub(super) fn validation(message: impl Into<String>) -> ApiError {
     ApiError::client("ValidationException", message)
@@ -64,6 +64,9 @@ pub(super) fn wrong_state(key: &Key) -> ApiError {
 
 /// A call that a key's own policy does not allow.
 pub(super) fn denied(ask: &Ask<'_>, key: &Key) -> ApiError {
+    if key.owner != ask.account() {
+        return not_allowed(ask.call, ask.call.action, &key.arn());
+    }
     let message = format!(
         "User: {} is not authorized to perform: kms:{} on resource: {} because no resource-based policy allows the \
          kms:{} action",
@@ -75,8 +78,21 @@ pub(super) fn denied(ask: &Ask<'_>, key: &Key) -> ApiError {
     ApiError::client("AccessDeniedException", message)
 }
 
+/// An action with a key of another account, which either does not exist or does not let the caller do it.
+pub(super) fn not_allowed(call: &Call<'_>, action: &str, key: &str) -> ApiError {
+    let message = format!(
+        "User: {} is not authorized to perform: kms:{action} on resource: {key} because the resource does not exist in this \
+         Region, no resource-based policies allow access, or a resource-based policy explicitly denies access",
+        call.caller.arn
+    );
+    ApiError::client("AccessDeniedException", message)
+}
+
 /// A call that a key's own policy denies.
 pub(super) fn denied_explicitly(ask: &Ask<'_>, key: &Key) -> ApiError {
+    if key.owner != ask.account() {
+        return not_allowed(ask.call, ask.call.action, &key.arn());
+    }
     let message = format!(
         "User: {} is not authorized to perform: kms:{} on resource: {} with an explicit deny in a resource-based policy",
         ask.call.caller.arn,

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::cryptography::check_state;
 use super::db::Change;
 use super::input::seconds;
-use super::policies::{demand, refuse_managed};
+use super::policies::{permitted, refuse_managed};
 use super::records::{Key, KeyState, RotationKind, RotationRecord, Schedule};
 use super::{Ask, Kms, refuse};
 use crate::ApiError;
@@ -67,8 +67,7 @@ impl Kms {
         change: impl FnOnce(Key) -> Result<Key, ApiError>,
     ) -> Result<String, ApiError> {
         let mut state = self.state.lock();
-        let key = state.key(ask, ask.input.required("KeyId")?)?.clone();
-        demand(ask, &state, &key)?;
+        let key = permitted(ask, &state, ask.input.required("KeyId")?)?.clone();
         refuse_managed(ask, &key)?;
         check_state(&key)?;
         let key = change(key)?;
@@ -110,8 +109,7 @@ impl Kms {
 
     pub(super) fn get_key_rotation_status(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {
         let state = self.state.lock();
-        let key = state.key(ask, ask.input.required("KeyId")?)?;
-        demand(ask, &state, key)?;
+        let key = permitted(ask, &state, ask.input.required("KeyId")?)?;
         // While a key is pending deletion its status is false; the setting comes back when that is cancelled.
         let is_pending = matches!(key.state, KeyState::PendingDeletion { .. });
         let schedule = key.schedule.filter(|_| !is_pending);
@@ -132,8 +130,7 @@ impl Kms {
             return Err(refuse::unsupported(&format!("IncludeKeyMaterial {other}")));
         }
         let state = self.state.lock();
-        let key = state.key(ask, ask.input.required("KeyId")?)?;
-        demand(ask, &state, key)?;
+        let key = permitted(ask, &state, ask.input.required("KeyId")?)?;
         let rows: Vec<(String, Value)> = (0_usize..)
             .zip(&key.rotations)
             .map(|(number, rotation)| {

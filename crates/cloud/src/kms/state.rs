@@ -109,6 +109,13 @@ impl State {
         }
     }
 
+    /// The key of the caller's account that a call names.
+    pub(super) fn own_key(&self, ask: &Ask<'_>, text: &str) -> Result<&Key, ApiError> {
+        let name = Name::read(text).ok_or_else(|| refuse::bad_name(text))?;
+        let key = self.named(ask.account(), ask.region(), name).filter(|key| key.owner == ask.account());
+        key.ok_or_else(|| refuse::not_found(ask, text, name))
+    }
+
     /// The key that a call names.
     pub(super) fn key(&self, ask: &Ask<'_>, text: &str) -> Result<&Key, ApiError> {
         let name = Name::read(text).ok_or_else(|| refuse::bad_name(text))?;

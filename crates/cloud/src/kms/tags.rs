@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::db::Change;
-use super::policies::{demand, refuse_managed};
+use super::policies::{permitted, refuse_managed};
 use super::records::{Key, KeyState};
 use super::{Ask, Kms, refuse};
 use crate::ApiError;
@@ -70,8 +70,7 @@ impl Kms {
         change: impl FnOnce(&mut BTreeMap<String, String>),
     ) -> Result<Map<String, Value>, ApiError> {
         let mut state = self.state.lock();
-        let mut key = state.key(ask, ask.input.required("KeyId")?)?.clone();
-        demand(ask, &state, &key)?;
+        let mut key = permitted(ask, &state, ask.input.required("KeyId")?)?.clone();
         refuse_managed(ask, &key)?;
         if matches!(key.state, KeyState::PendingDeletion { .. }) {
             return Err(refuse::wrong_state(&key));
@@ -84,8 +83,7 @@ impl Kms {
 
     pub(super) fn list_resource_tags(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {
         let state = self.state.lock();
-        let key = state.key(ask, ask.input.required("KeyId")?)?;
-        demand(ask, &state, key)?;
+        let key = permitted(ask, &state, ask.input.required("KeyId")?)?;
         let row = |(name, value): (&String, &String)| json!({"TagKey": name, "TagValue": value});
         ask.input.page("Tags", (50, 50), key.tags.iter().map(|tag| (tag.0.as_str(), row(tag))))
     }

@@ -8,11 +8,11 @@ use ebbtide_control::{DATA_KEY_BYTES, DataKey, KeyUnavailable, KeyUnwrapper, Wra
 
 use super::db::Change;
 use super::names::Name;
-use super::policies::{permit, tags_of};
+use super::policies::{permit, refusal_of_missing, tags_of};
 use super::records::{Alias, Key, Schedule};
 use super::state::State;
 use super::{Kms, refuse, vault};
-use crate::{Access, ApiError, Call};
+use crate::{Access, ApiError, Call, OwnPolicy};
 
 /// The alias of the key that EBS uses where no other is named. The key appears with its first use.
 pub(crate) const DEFAULT_ALIAS: &str = "alias/aws/ebs";
@@ -20,9 +20,30 @@ pub(crate) const DEFAULT_ALIAS: &str = "alias/aws/ebs";
 /// What EC2 binds a data key to: the volume or snapshot that it was made for.
 const BOUND_TO: &str = "aws:ebs:id";
 
-/// The rights that a caller needs to have a volume encrypted with a key of its own (EBS user guide,
-/// `ebs-encryption-requirements`).
-const RIGHTS: [&str; 3] = ["DescribeKey", "GenerateDataKeyWithoutPlaintext", "CreateGrant"];
+/// What a caller does with a key through EBS, by the rights that it needs (EBS user guide, `ebs-encryption-requirements` and
+/// `how-ebs-encryption-works`, KMS developer guide, `services-ebs`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum KeyUse {
+    /// Something new is encrypted with it.
+    New,
+    /// Data that it encrypts are read or written, or something new keeps the data key.
+    Data,
+    /// Data that it encrypts get another key.
+    From,
+    /// Data of another key get this one.
+    To,
+}
+
+impl KeyUse {
+    const fn rights(self) -> &'static [&'static str] {
+        match self {
+            Self::New => &["DescribeKey", "GenerateDataKeyWithoutPlaintext", "CreateGrant"],
+            Self::Data => &["Decrypt"],
+            Self::From => &["Decrypt", "ReEncryptFrom"],
+            Self::To => &["ReEncryptTo"],
+        }
+    }
+}
 
 /// A key that a volume can have.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,12 +81,24 @@ impl Kms {
         self.make_managed(call, text)?;
         let state = self.state.lock();
         let account = call.caller.account.as_str();
-        let key = state.named(account, call.region, name).ok_or(KeyProblem::NotFound)?;
-        demand(call, &state, key)?;
+        let missing = || {
+            let refused = |right: &&str| refusal_of_missing(call, right, text).is_some();
+            let is_refused = KeyUse::New.rights().iter().any(refused);
+            if is_refused { KeyProblem::Denied } else { KeyProblem::NotFound }
+        };
+        let key = state.named(account, call.region, name).ok_or_else(missing)?;
+        demand(call, &state, key, KeyUse::New)?;
         match key.obstacle() {
             Some(cause) => Err(KeyProblem::NotUsable(cause)),
             None => Ok(VolumeKey { arn: key.arn(), is_managed: key.is_managed }),
         }
+    }
+
+    /// Refuses what a caller may not do with a key.
+    pub(crate) fn demand(&self, call: &Call<'_>, arn: &str, key_use: KeyUse) -> Result<(), KeyProblem> {
+        let state = self.state.lock();
+        let key = state.keys().values().find(|key| key.arn() == arn).ok_or(KeyProblem::NotFound)?;
+        demand(call, &state, key, key_use)
     }
 
     /// Why a key cannot be used now; none where it can.
@@ -129,18 +162,25 @@ impl Kms {
     }
 }
 
-/// The key that AWS manages is open to all of its account through EC2.
-fn demand(call: &Call<'_>, state: &State, key: &Key) -> Result<(), KeyProblem> {
-    if key.is_managed {
-        return if key.owner == call.caller.account { Ok(()) } else { Err(KeyProblem::Denied) };
+/// The key that AWS manages is open to all of its account through EC2, but for whom their own policies deny it.
+fn demand(call: &Call<'_>, state: &State, key: &Key, key_use: KeyUse) -> Result<(), KeyProblem> {
+    if key.is_managed && key.owner != call.caller.account {
+        return Err(KeyProblem::Denied);
     }
-    for action in RIGHTS {
+    for action in key_use.rights() {
         let mut context = tags_of(key);
         let mut set = |name: &str, value: String| context.insert(name.to_owned(), vec![value]);
         set("kms:CallerAccount", call.caller.account.clone());
         set("kms:ViaService", format!("ec2.{}.amazonaws.com", call.region));
         set("kms:GrantIsForAWSResource", "true".to_owned());
         let access = Access { action: format!("kms:{action}").into(), resource: key.arn(), context };
+        if key.is_managed {
+            let says = call.authorizer.judge(call.caller, &access).says;
+            if matches!(says, OwnPolicy::Denies(_)) {
+                return Err(KeyProblem::Denied);
+            }
+            continue;
+        }
         let grant = state.grant_for(call.caller, key, action, &BTreeMap::new());
         permit(call, key, &access, grant).map_err(|_| KeyProblem::Denied)?;
     }

@@ -239,6 +239,10 @@ impl Sessions {
         let put = RowChange::put(TABLE, key.id.as_str(), &record);
         let drops = over.iter().map(|id| RowChange::Drop { table: TABLE, id });
         state.file.commit(drops.chain([put]))?;
+        if !over.is_empty() {
+            // Their secrets leave the files.
+            state.file.empty_log()?;
+        }
         for id in &over {
             state.sessions.remove(id);
         }

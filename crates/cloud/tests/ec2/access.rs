@@ -37,8 +37,8 @@ fn creating_a_tagged_volume_of_a_snapshot_asks_for_all_three() {
     assert_eq!(
         pairs(&asked),
         [
-            ("ec2:CreateVolume", new.as_str()),
             ("ec2:CreateVolume", of.as_str()),
+            ("ec2:CreateVolume", new.as_str()),
             ("ec2:CreateTags", new.as_str())
         ]
     );
@@ -54,9 +54,9 @@ fn creating_a_tagged_volume_of_a_snapshot_asks_for_all_three() {
         ("aws:TagKeys", vec!["team", "x"]),
         ("ec2:CreateAction", vec![]),
     ] {
-        assert_eq!(value(&asked[0], key), values, "{key}");
+        assert_eq!(value(&asked[1], key), values, "{key}");
     }
-    assert_eq!(value(&asked[1], "ec2:Owner"), [ACCOUNT]);
+    assert_eq!(value(&asked[0], "ec2:Owner"), [ACCOUNT]);
     assert_eq!(value(&asked[2], "ec2:CreateAction"), ["CreateVolume"]);
     assert_eq!(value(&asked[2], "aws:RequestTag/team"), ["db"]);
 }

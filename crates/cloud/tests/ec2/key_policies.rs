@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::support::{ACCOUNT, OTHER, REGION, Rig, text};
 
 /// A user with a policy, or without one.
-struct User {
+pub(crate) struct User {
     caller: Caller,
     policy: Option<Policy>,
     sealer: Sealer,
@@ -18,7 +18,7 @@ fn arn(account: &str, name: &str) -> String {
 }
 
 impl User {
-    fn of(account: &str, name: &str, policy: Option<Policy>) -> Self {
+    pub(crate) fn of(account: &str, name: &str, policy: Option<Policy>) -> Self {
         let (account, arn) = (account.to_owned(), arn(account, name));
         let caller = Caller { account, arn, user_id: name.to_owned(), access_key: Some("AKIA".to_owned()) };
         Self { caller, policy, sealer: Sealer::new().unwrap() }
@@ -30,6 +30,16 @@ impl User {
     }
 
     fn call(&self, rig: &Rig, service: &dyn Service, action: &str, input: &Value) -> Result<Value, ApiError> {
+        self.call_with(rig, service, action, (input, &[]))
+    }
+
+    pub(crate) fn call_with(
+        &self,
+        rig: &Rig,
+        service: &dyn Service,
+        action: &str,
+        (input, payload): (&Value, &[u8]),
+    ) -> Result<Value, ApiError> {
         let environment = Environment {
             source: None,
             is_secure: true,
@@ -47,7 +57,7 @@ impl User {
         let call = Call {
             action,
             input: input.as_object().unwrap(),
-            payload: &[],
+            payload,
             caller: &self.caller,
             region: REGION,
             request_id: "test",
@@ -326,4 +336,111 @@ fn an_encrypted_volume_needs_a_key_that_policies_or_a_grant_allow() {
     rig.kms("PutKeyPolicy", json!({"KeyId": other, "Policy": via.to_string()}));
     assert_eq!(anna.volume(&rig, &other), available);
     assert!(anna.encrypt(&rig, &other).is_err());
+}
+
+#[test]
+fn conditions_on_the_parameters_of_a_call_hold_also_where_it_leaves_them_out() {
+    let rig = Rig::new();
+    let key = rig.key();
+    let may = |action: &str, operator: &str, name: &str, value: &str, input: Value| {
+        let allow = |action: &str, condition: Value| json!({"Effect": "Allow", "Action": action, "Resource": "*", "Condition": condition});
+        let policy = json!({"Version": "2012-10-17", "Statement": [allow(&format!("kms:{action}"), json!({operator: {name: value}}))]});
+        let user = User::of(ACCOUNT, "anna", Some(Policy::parse(&policy.to_string()).unwrap()));
+        let mut parameters = json!({"KeyId": key});
+        parameters.as_object_mut().unwrap().extend(input.as_object().unwrap().clone());
+        match user.kms(&rig, action, &parameters) {
+            Ok(_) => true,
+            Err(error) => {
+                assert_eq!(error.code, "AccessDeniedException", "{action} {parameters}: {error}");
+                false
+            }
+        }
+    };
+    let rotates = |days: Value| {
+        may("EnableKeyRotation", "NumericLessThanEquals", "kms:RotationPeriodInDays", "180", days)
+    };
+    assert!(rotates(json!({"RotationPeriodInDays": 180})));
+    assert!(!rotates(json!({"RotationPeriodInDays": 181})));
+    assert!(!rotates(json!({})), "365 days");
+    let grants = |operations: Value| {
+        let input = json!({"GranteePrincipal": arn(ACCOUNT, "bob"), "Operations": operations});
+        may("CreateGrant", "ForAllValues:StringEquals", "kms:GrantOperations", "Decrypt", input)
+    };
+    assert!(grants(json!(["Decrypt"])) && !grants(json!(["Decrypt", "Encrypt"])));
+    let grantee = |name: &str| {
+        let input = json!({"GranteePrincipal": arn(ACCOUNT, name), "Operations": ["Decrypt"]});
+        may("CreateGrant", "StringEquals", "kms:GranteePrincipal", &arn(ACCOUNT, "bob"), input)
+    };
+    assert!(grantee("bob") && !grantee("eve"));
+    let deletes = |days: Value| {
+        may(
+            "ScheduleKeyDeletion",
+            "NumericGreaterThanEquals",
+            "kms:ScheduleKeyDeletionPendingWindowInDays",
+            "14",
+            days,
+        )
+    };
+    assert!(!deletes(json!({"PendingWindowInDays": 7})) && deletes(json!({})), "30 days");
+}
+
+#[test]
+fn data_of_an_encrypted_snapshot_need_the_rights_to_each_key_that_they_pass() {
+    let rig = Rig::slow();
+    let (first, second) = (rig.key(), rig.key());
+    let volume = rig.volume_of(json!({"Size": 1, "Encrypted": true, "KmsKeyId": first}));
+    rig.pass(60_000);
+    let snapshot = rig.snapshot(&volume);
+    rig.pass(60_000);
+    // A user who may do everything but one action with one key.
+    let without = |action: &str, key: &str| {
+        let statement = |effect: &str, action: &str, resource: &str| json!({"Effect": effect, "Action": action, "Resource": resource});
+        let policy = json!({"Version": "2012-10-17", "Statement": [statement("Allow", "*", "*"), statement("Deny", action, key)]});
+        User::of(ACCOUNT, "anna", Some(Policy::parse(&policy.to_string()).unwrap()))
+    };
+    let state = |action: &str, list: &str, ids: &str, id: &Value| {
+        rig.pass(60_000);
+        let shown = rig.attempt(action, &json!({ids: [id]})).ok()?;
+        Some(text(&shown[list][0]["State"]))
+    };
+    let volume = |user: &User, key: &str| {
+        let input = json!({"AvailabilityZone": "us-east-1a", "SnapshotId": snapshot, "Encrypted": true, "KmsKeyId": key});
+        let made = user.call(&rig, &*rig.ec2, "CreateVolume", &input).unwrap();
+        state("DescribeVolumes", "Volumes", "VolumeIds", &made["VolumeId"]) == Some("available".to_owned())
+    };
+    // A refusal at once, or a copy that ends in an error.
+    let copied = |user: &User, key: &str| {
+        let input =
+            json!({"SourceRegion": REGION, "SourceSnapshotId": snapshot, "Encrypted": true, "KmsKeyId": key});
+        let Ok(made) = user.call(&rig, &*rig.ec2, "CopySnapshot", &input) else { return false };
+        state("DescribeSnapshots", "Snapshots", "SnapshotIds", &made["SnapshotId"])
+            == Some("completed".to_owned())
+    };
+    let new = ["DescribeKey", "GenerateDataKeyWithoutPlaintext", "CreateGrant"];
+    let rights_of_other: Vec<_> = ["Decrypt", "ReEncryptFrom"]
+        .map(|right| (right, &first))
+        .into_iter()
+        .chain(new.into_iter().chain(["ReEncryptTo"]).map(|right| (right, &second)))
+        .collect();
+    let rights_of_same: Vec<_> = new.into_iter().chain(["Decrypt"]).map(|right| (right, &first)).collect();
+    for (to, rights) in [(&second, &rights_of_other), (&first, &rights_of_same)] {
+        for (right, key) in rights {
+            let user = without(&format!("kms:{right}"), key);
+            assert!(!volume(&user, to) && !copied(&user, to), "without {right} on {key}, to {to}");
+        }
+        // Of another key nothing is needed, nor are other rights.
+        let user = without("kms:Encrypt", to);
+        assert!(volume(&user, to) && copied(&user, to), "to {to}");
+    }
+    let user = without("kms:ReEncrypt*", &first);
+    assert!(volume(&user, &first) && copied(&user, &first), "the same key re-encrypts nothing");
+}
+
+#[test]
+fn a_deny_of_the_users_own_holds_for_the_key_that_aws_manages_and_silence_does_not() {
+    let rig = Rig::slow();
+    let available = Some("available".to_owned());
+    assert_eq!(User::may("anna", &[("Allow", "ec2:*")]).volume(&rig, "alias/aws/ebs"), available);
+    let denied = User::may("anna", &[("Allow", "*"), ("Deny", "kms:GenerateDataKey*")]);
+    assert_eq!(denied.volume(&rig, "alias/aws/ebs"), None);
 }

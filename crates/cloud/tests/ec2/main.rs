@@ -24,6 +24,7 @@ mod other_hosts;
 mod places;
 #[path = "../support/fuzz.rs"]
 mod requests;
+mod rights;
 mod roots;
 #[path = "../support/rows.rs"]
 mod rows;

@@ -13,6 +13,7 @@ fn rig() -> Rig {
     Rig::with(|mut options| {
         let AttachAs::NbdSocket(dir) = options.attach_as.clone() else { unreachable!("as the rig has it") };
         (options.attach_as, options.nbd_sockets) = (AttachAs::BlockDevice, Some(dir));
+        options.tcp_exports = true;
         options.instant()
     })
 }
@@ -143,4 +144,29 @@ fn a_tag_that_says_nothing_or_opens_a_port_to_others_is_refused() {
         assert!(refused.message.contains(part), "{attach}: {refused}");
         assert_eq!(rig.state(&volume), "available");
     }
+}
+
+#[test]
+fn an_export_over_tcp_has_to_be_allowed_and_is_none_of_an_encrypted_volume() {
+    let refused = |rig: &Rig, volume: &str, attach: &str| {
+        let instance = text(&launch(rig, attach, &json!({}))["InstanceId"]);
+        let refused = rig.refused(
+            "AttachVolume",
+            json!({"VolumeId": volume, "InstanceId": instance, "Device": "/dev/sdf"}),
+        );
+        assert_eq!(refused.code, "UnsupportedOperation", "{refused}");
+        assert_eq!(rig.state(volume), "available");
+        refused.message
+    };
+    let plain = Rig::new();
+    let message = refused(&plain, &plain.volume(), "tcp:127.0.0.1:0");
+    assert!(message.contains("--tcp-exports"), "{message}");
+    let allowed = rig();
+    let secret = allowed.volume_of(json!({"Size": 1, "Encrypted": true, "KmsKeyId": allowed.key()}));
+    let message = refused(&allowed, &secret, "tcp:127.0.0.1:0");
+    assert!(message.contains("is not exported over TCP"), "{message}");
+    // A socket of the home is its owner's alone.
+    let instance = text(&launch(&allowed, "nbd", &json!({}))["InstanceId"]);
+    allowed.attach(&secret, &instance, "/dev/sdf");
+    assert!(uri(&allowed, &secret).starts_with("nbd+unix:///"));
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ebbtide_cloud::front::{Clock, Pipeline, Settings};
+use ebbtide_cloud::front::{Clock, Pipeline, Regions, Settings};
 use ebbtide_cloud::iam::{Sealer, Unrestricted};
 use ebbtide_cloud::sessions::Sessions;
 use ebbtide_cloud::sts::Sts;
@@ -182,7 +182,8 @@ fn serve(rig: &Rig, users: &UserStore, clock: &Arc<Moving>) -> (Pipeline, Arc<St
     let sealer = Arc::new(Sealer::new().unwrap());
     let sts = Arc::new(Sts::new(Arc::clone(&sealer), Arc::clone(&keys)));
     let clock = Arc::<Moving>::clone(clock);
-    let settings = Settings { is_open: false, region: None, keys, sealer, clock };
+    let regions = Regions::default();
+    let settings = Settings { is_open: false, region: None, regions, room: None, keys, sealer, clock };
     let services: Vec<Arc<dyn ebbtide_cloud::Service>> =
         vec![Arc::clone(&rig.ec2) as _, Arc::clone(&rig.kms) as _, Arc::clone(&sts) as _];
     (Pipeline::new(settings, services), sts)

@@ -12,7 +12,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use ciborium::Value as Cbor;
 use ebbtide_cloud::Service;
-use ebbtide_cloud::front::{Clock, Pipeline, Settings};
+use ebbtide_cloud::front::{Clock, Pipeline, Regions, Settings};
 use ebbtide_cloud::iam::Sealer;
 use ebbtide_cloud::sessions::Sessions;
 use ebbtide_cloud::users::{KeyRing, UserStore};
@@ -455,6 +455,8 @@ impl Wire {
         let settings = Settings {
             is_open: account.is_some(),
             region: None,
+            regions: Regions::default(),
+            room: None,
             keys: Arc::new(keys),
             sealer: Arc::new(Sealer::new().unwrap()),
             clock: Arc::new(Fixed(now_ms)),
