@@ -370,7 +370,8 @@ mod tests {
             ebbtide_catalog::Catalog::builtin().resolve(&"ideal:size=64MiB".parse().unwrap()).unwrap();
         host.store().create_volume("db", ideal.size_bytes(), serde_json::json!({})).unwrap();
         let dir = home.root().join("mnt");
-        let mount = MountRequest { dir: dir.clone(), fs: FsType::Ext4, destroy: false, grow: false };
+        let mount =
+            MountRequest { dir: dir.clone(), fs: FsType::Ext4, destroy: false, grow: false, noexec: false };
         let request = AttachRequest {
             volume: "db".into(),
             meta: host.store().meta("db").unwrap(),

@@ -174,7 +174,7 @@ fn mount(args: &AttachArgs) -> Option<MountRequest> {
         Fs::Ext4 => FsType::Ext4,
         Fs::Ext4Bigalloc => FsType::Ext4Bigalloc,
     };
-    Some(MountRequest { dir: dir.clone(), fs, destroy: args.execute, grow: false })
+    Some(MountRequest { dir: dir.clone(), fs, destroy: args.execute, grow: false, noexec: false })
 }
 
 fn modify(args: ModifyArgs) -> anyhow::Result<ModifyVolume> {

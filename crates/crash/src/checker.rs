@@ -195,9 +195,9 @@ impl Checker<'_> {
     /// The arm's server with what recovery depends on, and without what only makes its start slow.
     fn plan(&self, mounted: &MountedArm<'_>, work: &str) -> ServerPlan {
         let plan = mounted.plan(self.context, work);
-        let (layout, work_dir) = (plan.layout.clone(), plan.work_dir.clone());
+        let (layout, work) = (plan.layout.clone(), plan.work.clone());
         let part = replication_part::of_checker(self.context.planned.arm.crash.as_ref(), self.number);
-        ServerPlan { part, ..plan.for_recovery(layout, work_dir) }
+        ServerPlan { part, ..plan.for_recovery(layout, work) }
     }
 
     /// Has a replica go on, where it has a source still. Where tables are damaged, it has other worries.

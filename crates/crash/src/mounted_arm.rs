@@ -121,8 +121,8 @@ impl<'a> MountedArm<'a> {
 
     /// The server of the arm, as it runs under the load.
     pub(super) fn plan(&self, context: ArmContext<'_>, work: &str) -> ServerPlan {
-        let work_dir = context.lab.work_dir(work);
-        let plan = arm_server::server_plan(&self.volumes, context.planned, work_dir, context.cancel);
+        let work = context.lab.work(work);
+        let plan = arm_server::server_plan(&self.volumes, context.planned, work, context.cancel);
         match replication_part::of_server(context.planned.arm.crash.as_ref()) {
             Some(part) => topology::with_part(plan, part),
             None => plan,

@@ -71,7 +71,13 @@ impl Fixture {
         host.store().create_volume(VOLUME, size, Value::Null).unwrap();
         let mut fixture =
             Self { host, fs, size, original: None, files: Vec::new(), phases: Phases::default(), dir };
-        let mount = MountRequest { dir: fixture.dir.path().join("mnt"), fs, destroy: false, grow: false };
+        let mount = MountRequest {
+            dir: fixture.dir.path().join("mnt"),
+            fs,
+            destroy: false,
+            grow: false,
+            noexec: false,
+        };
         let request = AttachRequest {
             volume: VOLUME.into(),
             meta: Value::Null,

@@ -3,7 +3,6 @@
 
 mod alarm;
 pub mod clock;
-mod dir;
 pub mod engine;
 pub mod faults;
 pub mod fuse;

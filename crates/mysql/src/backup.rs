@@ -9,6 +9,7 @@ use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use ebbtide_dir::{Access, Dir};
 use ebbtide_load::{Cancel, LoadError, Session, Target};
 
 use crate::account::Account;
@@ -32,8 +33,6 @@ const WORDS: usize = 6;
 const TAIL_BYTES: u64 = 16 << 10;
 /// Memory of the tool that brings a physical backup to one point in time, bytes.
 const PREPARE_MEMORY: u64 = 256 << 20;
-/// The account that the data are made with.
-const USER: &str = "--user=root";
 
 /// Why a backup was not made, or not made usable.
 #[derive(Debug, thiserror::Error)]
@@ -97,6 +96,10 @@ pub enum BackupError {
 #[derive(Debug, Clone)]
 pub struct Source {
     socket: PathBuf,
+    /// The option file with the password.
+    client_file: PathBuf,
+    /// As whom the server runs, and its tools.
+    account: Account,
     cgroup: Option<Cgroup>,
     target: Target,
 }
@@ -105,7 +108,13 @@ impl Source {
     /// That of a server.
     #[must_use]
     pub fn of(server: &Server) -> Self {
-        Self { socket: server.socket(), cgroup: server.cgroup().cloned(), target: server.target() }
+        Self {
+            socket: server.socket(),
+            client_file: server.client_file(),
+            account: server.account().clone(),
+            cgroup: server.cgroup().cloned(),
+            target: server.target(),
+        }
     }
 
     /// A connection to it, without a database.
@@ -116,8 +125,13 @@ impl Source {
         Session::open_without_database(&self.target, &self.target.endpoints[0])
     }
 
-    fn socket(&self) -> String {
-        format!("--socket={}", self.socket.display())
+    /// A client's command: no option file but the one with the user and the password, which comes first.
+    fn client(&self, program: &Path) -> Vec<String> {
+        vec![
+            program.display().to_string(),
+            format!("--defaults-file={}", self.client_file.display()),
+            format!("--socket={}", self.socket.display()),
+        ]
     }
 
     fn memory(&self) -> Option<&Cgroup> {
@@ -206,23 +220,20 @@ pub fn dump(
     stop: &dyn Fn() -> bool,
 ) -> Result<(), BackupError> {
     let program = DUMP.find(binary)?;
-    let account = Account::for_server()?;
+    let account = &server.account;
     account.give_dir(to.parent().unwrap_or(to))?;
-    let mut words = vec![
-        program.display().to_string(),
-        "--no-defaults".to_owned(),
-        server.socket(),
-        USER.to_owned(),
+    let mut words = server.client(&program);
+    words.extend([
         // One transaction sees all rows as of its begin, and nobody waits for it.
         "--single-transaction".to_owned(),
         "--quick".to_owned(),
         "--skip-lock-tables".to_owned(),
         format!("--result-file={}", to.display()),
         "--databases".to_owned(),
-    ];
+    ]);
     words.extend(databases.iter().map(|database| (*database).to_owned()));
-    run(&account, words, server.memory(), None, stop)?;
-    sync(&account, to, server.memory(), stop)
+    run(account, words, server.memory(), None, stop)?;
+    sync(account, to, server.memory(), stop)
 }
 
 /// Loads a dump into a running server.
@@ -236,10 +247,8 @@ pub fn load_dump(
     stop: &dyn Fn() -> bool,
 ) -> Result<(), BackupError> {
     let program = CLIENT.find(binary)?;
-    let account = Account::for_server()?;
-    let input = File::open(from).map_err(io_at("open", from))?;
-    let words = [program.display().to_string(), "--no-defaults".into(), server.socket(), USER.to_owned()];
-    run(&account, words.to_vec(), None, Some(input), stop)
+    let input = open_plain(from).map_err(io_at("open", from))?;
+    run(&server.account, server.client(&program), None, Some(input), stop)
 }
 
 /// Copies the files of a running server into a directory, with the redo that it writes meanwhile, and syncs them.
@@ -254,19 +263,16 @@ pub fn copy_files(
     stop: &dyn Fn() -> bool,
 ) -> Result<(), BackupError> {
     let program = PHYSICAL.find(binary)?;
-    let account = Account::for_data(data)?;
+    let account = &server.account;
     account.give_dir(to)?;
-    let words = vec![
-        program.display().to_string(),
-        "--no-defaults".to_owned(),
+    let mut words = server.client(&program);
+    words.extend([
         "--backup".to_owned(),
-        server.socket(),
-        USER.to_owned(),
         format!("--datadir={}", data.display()),
         format!("--target-dir={}", to.display()),
-    ];
-    run(&account, words, server.memory(), None, stop)?;
-    sync(&account, to, server.memory(), stop)
+    ]);
+    run(account, words, server.memory(), None, stop)?;
+    sync(account, to, server.memory(), stop)
 }
 
 /// Brings copied files to one point in time, so that a server can be started on them: their directory is a data directory
@@ -299,6 +305,12 @@ pub fn bytes_of(path: &Path) -> Result<u64, BackupError> {
     }
     let entries = std::fs::read_dir(path).map_err(io_at("list", path))?;
     entries.map(|entry| bytes_of(&entry.map_err(io_at("list", path))?.path())).sum()
+}
+
+/// Opens a file in a directory that the server's user may write.
+fn open_plain(path: &Path) -> io::Result<File> {
+    let (dir, name) = (path.parent().unwrap_or(path), path.file_name().unwrap_or_default());
+    Dir::open_entry(dir)?.plain_file(name, Access::Read)
 }
 
 /// Has everything below a path written to its volume, which a backup is not finished before.

@@ -4,6 +4,8 @@ use std::fs::File;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use ebbtide_dir::Dir;
+
 use crate::account::Account;
 use crate::end::GivenUp;
 use crate::error::ServerError;
@@ -85,30 +87,27 @@ fn bootstrap_sql(plan: &ServerPlan) -> Result<File, ServerError> {
 /// Whether a directory holds nothing, or is not there yet. What mkfs puts at the top of a file system is
 /// nothing.
 fn check_empty(dir: &Path) -> Result<(), ServerError> {
-    let entries = match std::fs::read_dir(dir) {
+    let names = match Dir::open_entry(dir).and_then(|dir| dir.names()) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
         read => read.map_err(ServerError::at("list", dir))?,
     };
-    for entry in entries {
-        if entry.map_err(ServerError::at("list", dir))?.file_name() != "lost+found" {
-            return Err(ServerError::NotEmpty { dir: dir.to_owned() });
-        }
+    if names.iter().any(|name| name != "lost+found") {
+        return Err(ServerError::NotEmpty { dir: dir.to_owned() });
     }
     Ok(())
 }
 
 /// Removes what a failed attempt has made in a directory that was empty before it.
 fn clear(dir: &Path) {
-    let Ok(entries) = std::fs::read_dir(dir) else { return };
-    for entry in entries.flatten().filter(|entry| entry.file_name() != "lost+found") {
-        let path = entry.path();
-        let _ = if path.is_dir() { std::fs::remove_dir_all(&path) } else { std::fs::remove_file(&path) };
+    let Ok(dir) = Dir::open_entry(dir) else { return };
+    for name in dir.names().unwrap_or_default().iter().filter(|name| *name != "lost+found") {
+        let _ = dir.remove_all(name);
     }
 }
 
 impl Layout {
     /// Makes directories that are missing, and the server's user the owner of all.
     pub(crate) fn give_to(&self, account: &Account) -> Result<(), ServerError> {
-        self.dirs().try_for_each(|dir| account.give_dir(dir))
+        self.dirs().try_for_each(|dir| account.give_dir(dir).map(drop))
     }
 }

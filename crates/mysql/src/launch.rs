@@ -14,6 +14,7 @@ use crate::cgroup::Cgroup;
 use crate::end::{GivenUp, ProcessEnd};
 use crate::error::{Cause, CgroupError, ServerError};
 use crate::log::{self, Log};
+use crate::login::Password;
 use crate::options::{self, Options, Task};
 use crate::plan::ServerPlan;
 use crate::process::Process;
@@ -25,7 +26,8 @@ const KILL_PATIENCE: Duration = Duration::from_secs(60);
 /// Joins the cgroup whose `cgroup.procs` is the first argument and becomes the rest: so the server is
 /// inside before it takes any memory.
 const JOIN: &str = r#"echo $$ >"$0" && exec "$@""#;
-/// All that a server sees of our environment: variables can change its settings and its libraries.
+/// All that a server sees of our environment: variables can change its settings and its libraries. Wrappers of unpacked
+/// servers are shell scripts, which look for their programs here.
 pub(crate) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// A server process that was started, its log, its cgroup, and its work directory.
@@ -36,7 +38,8 @@ pub(crate) struct Launched {
     log: Log,
     options: Options,
     notes: Vec<String>,
-    user: String,
+    account: Account,
+    password: Password,
     left: Leaving,
 }
 
@@ -67,13 +70,17 @@ impl Launched {
         task: Task,
         input: Option<File>,
     ) -> Result<Self, ServerError> {
-        let mut left =
-            Leaving { outlived: false, cgroup: None, work: WorkDir::open(&plan.work_dir, account)? };
+        let work = WorkDir::open(&plan.work, account)?;
+        let mut left = Leaving { outlived: false, cgroup: None, work };
         account.check_reach(&left.work.socket())?;
         let options = options::options(plan, &left.work, task)?;
         options::write(&left.work, account, &options.lines)?;
-        let (log, log_file) =
-            Log::open(&left.work.log_file()).map_err(ServerError::at("open", &left.work.log_file()))?;
+        let password = Password::random().map_err(ServerError::io("read random bytes for a password"))?;
+        if task != Task::Initialize {
+            left.work.write_login(&password, &plan.binary, account)?;
+        }
+        let output = left.work.new_log()?;
+        let log = Log::of(output.try_clone().map_err(ServerError::io("open the server's log twice"))?);
 
         let mut record = Record { server: plan.binary.name(), ..Record::default() };
         let mut notes = Vec::new();
@@ -85,9 +92,10 @@ impl Launched {
         let mut words = account.words();
         words.extend([plan.binary.path.to_string_lossy().into_owned(), left.work.argument()]);
         words.extend(task_argument(plan, task));
-        let command = command(&words, left.cgroup.as_ref(), log_file, input)?;
+        let command = command(&words, left.cgroup.as_ref(), output, input)?;
         let process = Process::spawn(command).map_err(ServerError::at("start", &plan.binary.path))?;
-        let launched = Self { process, task, log, options, notes, user: account.name().to_owned(), left };
+        let account = account.clone();
+        let launched = Self { process, task, log, options, notes, account, password, left };
         record.process = Stat::of(launched.pid()).map(|stat| (launched.pid(), stat.start_ticks));
         launched.left.work.save(&record)?;
         Ok(launched)
@@ -99,6 +107,16 @@ impl Launched {
 
     pub(crate) const fn log(&self) -> &Log {
         &self.log
+    }
+
+    /// As whom it runs.
+    pub(crate) const fn account(&self) -> &Account {
+        &self.account
+    }
+
+    /// The password of its `root`.
+    pub(crate) const fn password(&self) -> &Password {
+        &self.password
     }
 
     pub(crate) fn options(&self) -> &[String] {
@@ -188,7 +206,7 @@ impl Launched {
             return ServerError::SettingRefused { words };
         }
         ServerError::DidNotStart {
-            user: self.user.clone(),
+            user: self.account.name().to_owned(),
             end,
             initializing: self.task == Task::Initialize,
             cause: self.cause(),
@@ -281,16 +299,22 @@ pub(crate) fn command(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::WorkPaths;
+
+    fn paths(dir: &Path) -> WorkPaths {
+        WorkPaths { dir: dir.join("w"), records: dir.join("records") }
+    }
 
     #[test]
     fn a_server_that_cannot_be_ended_stays_recorded() {
         let dir = tempfile::tempdir().unwrap();
         let account = Account::for_server().unwrap();
+        let paths = paths(dir.path());
         for outlived in [true, false] {
-            let work = WorkDir::open(dir.path(), &account).unwrap();
+            let work = WorkDir::open(&paths, &account).unwrap();
             work.save(&Record { server: "x".into(), ..Record::default() }).unwrap();
             drop(Leaving { outlived, cgroup: None, work });
-            assert_eq!(crate::is_recorded(dir.path()), outlived);
+            assert_eq!(crate::is_recorded(&paths), outlived);
         }
     }
 
@@ -301,8 +325,8 @@ mod tests {
             ("exec sleep 60", ProcessEnd::GivenUp(GivenUp::WaitsForRoom)),
         ] {
             let dir = tempfile::tempdir().unwrap();
-            let work = WorkDir::open(dir.path(), &Account::for_server().unwrap()).unwrap();
-            let (log, _file) = Log::open(&work.log_file()).unwrap();
+            let work = WorkDir::open(&paths(dir.path()), &Account::for_server().unwrap()).unwrap();
+            let log = Log::of(work.new_log().unwrap());
             let mut command = Command::new("sh");
             command.args(["-c", script]);
             let launched = Launched {
@@ -311,7 +335,8 @@ mod tests {
                 log,
                 options: Options::default(),
                 notes: Vec::new(),
-                user: "nobody".into(),
+                account: Account::for_server().unwrap(),
+                password: Password::random().unwrap(),
                 left: Leaving { outlived: false, cgroup: None, work },
             };
             if script == "exit 3" {

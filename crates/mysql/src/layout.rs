@@ -1,11 +1,10 @@
 //! Which directories a server keeps its files in, and moving files between them.
 
-use std::fs::File;
-use std::io;
-use std::os::unix::fs::MetadataExt as _;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use ebbtide_dir::{Access, Dir};
 use ebbtide_proc::process::Stat;
 use rustix::process::{Flock, FlockType, fcntl_getlk};
 use serde::{Deserialize, Serialize};
@@ -16,6 +15,8 @@ use crate::error::ServerError;
 
 /// The file by which we know a data directory that we have made. Servers overlook names with a dot.
 const SIGNATURE: &str = ".ebbtide-server.json";
+/// More than it ever has, bytes: the server's user may write it.
+const SIGNATURE_BYTES: u64 = 4096;
 /// The system tablespace, which a running server holds a lock on.
 const SYSTEM_TABLESPACE: &str = "ibdata1";
 /// From this version on MySQL keeps its redo log in a directory.
@@ -70,7 +71,7 @@ impl Layout {
         }
         if let Some(undo) = &self.undo {
             self.move_all(undo, &account, is_undo)?;
-            if !holds(undo, is_undo).map_err(ServerError::at("list", undo))? {
+            if !names(&open(undo)?)?.iter().any(|name| is_undo(name)) {
                 let missing =
                     "the data were made without undo tablespaces; a server that has them by itself, or \
                                the setting undo_tablespaces when the data are made, brings them"
@@ -80,13 +81,8 @@ impl Layout {
         }
         if self.tmp.is_some() {
             // Made anew at each start; one that is left takes room on the wrong volume.
-            let old = self.data.join("ibtmp1");
-            match std::fs::remove_file(&old) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    return Err(ServerError::at("remove", &old)(error));
-                }
-                _ => {}
-            }
+            let removed = open(&self.data)?.remove_all("ibtmp1");
+            removed.map_err(ServerError::at("remove", &self.data.join("ibtmp1")))?;
         }
         Ok(())
     }
@@ -97,11 +93,10 @@ impl Layout {
         account: &Account,
         wanted: impl Fn(&str) -> bool,
     ) -> Result<(), ServerError> {
-        for name in names(&self.data).map_err(ServerError::at("list", &self.data))? {
-            if wanted(&name) {
-                let (from, to) = (self.data.join(&name), to.join(&name));
-                transfer(&from, &to, account).map_err(ServerError::at("move", &from))?;
-            }
+        let (data, to) = (open(&self.data)?, open(to)?);
+        for name in names(&data)?.iter().filter(|name| wanted(name)) {
+            let moved = data.move_into(name, &to, account.owner());
+            moved.map_err(ServerError::at("move", &self.data.join(name)))?;
         }
         Ok(())
     }
@@ -110,8 +105,14 @@ impl Layout {
     pub(crate) fn check_ours(&self, binary: &Binary) -> Result<(), ServerError> {
         let path = self.data.join(SIGNATURE);
         let not_ours = || ServerError::NotOurs { dir: self.data.clone() };
-        let text = match std::fs::read(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(not_ours()),
+        let read = || {
+            let mut text = Vec::new();
+            let file = Dir::open_entry(&self.data)?.plain_file(SIGNATURE, Access::Read)?;
+            file.take(SIGNATURE_BYTES).read_to_end(&mut text)?;
+            Ok(text)
+        };
+        let text = match read() {
+            Err::<_, io::Error>(error) if error.kind() == io::ErrorKind::NotFound => return Err(not_ours()),
             read => read.map_err(ServerError::at("read", &path))?,
         };
         let maker: Maker = serde_json::from_slice(&text).map_err(|_| not_ours())?;
@@ -134,7 +135,7 @@ impl Layout {
 
     /// The process that has a lock on the data.
     fn holder(&self) -> Option<u32> {
-        let file = File::open(self.data.join(SYSTEM_TABLESPACE)).ok()?;
+        let file = Dir::open_entry(&self.data).ok()?.plain_file(SYSTEM_TABLESPACE, Access::Read).ok()?;
         let lock = Flock::from(FlockType::WriteLock);
         let held = fcntl_getlk(&file, &lock).ok()??;
         // A holder outside of our PID namespace has no number here.
@@ -158,8 +159,8 @@ impl Maker {
     pub(crate) fn sign(&self, layout: &Layout, account: &Account) -> Result<(), ServerError> {
         let path = layout.data.join(SIGNATURE);
         let text = serde_json::to_vec(self).map_err(|error| ServerError::at("write", &path)(error.into()))?;
-        std::fs::write(&path, text).map_err(ServerError::at("write", &path))?;
-        account.give(&path)
+        let written = open(&layout.data)?.replace(SIGNATURE, &text, 0o600, account.owner());
+        written.map_err(ServerError::at("write", &path))
     }
 
     /// A server reads data of its own kind, of its own version or an older one.
@@ -188,54 +189,14 @@ pub(crate) fn is_undo(name: &str) -> bool {
     })
 }
 
-fn names(dir: &Path) -> io::Result<Vec<String>> {
-    let entries = std::fs::read_dir(dir)?;
-    entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
+/// A directory of the server, by its descriptor.
+fn open(path: &Path) -> Result<Dir, ServerError> {
+    Dir::open_entry(path).map_err(ServerError::at("open", path))
 }
 
-fn holds(dir: &Path, wanted: impl Fn(&str) -> bool) -> io::Result<bool> {
-    Ok(names(dir)?.iter().any(|name| wanted(name)))
-}
-
-/// Moves a file or a directory to another file system: copied and on disk before the original goes, so
-/// that a kill in between loses nothing.
-fn transfer(from: &Path, to: &Path, account: &Account) -> io::Result<()> {
-    if same_file_system(from, to)? {
-        return std::fs::rename(from, to);
-    }
-    let mut new = to.as_os_str().to_owned();
-    new.push(".moving");
-    let new = PathBuf::from(new);
-    if from.is_dir() {
-        let _ = std::fs::remove_dir_all(&new);
-        std::fs::create_dir(&new)?;
-        for name in names(from)? {
-            copy(&from.join(&name), &new.join(&name), account)?;
-        }
-        give(account, &new)?;
-    } else {
-        copy(from, &new, account)?;
-    }
-    std::fs::rename(&new, to)?;
-    if let Some(parent) = to.parent() {
-        File::open(parent)?.sync_all()?;
-    }
-    if from.is_dir() { std::fs::remove_dir_all(from) } else { std::fs::remove_file(from) }
-}
-
-fn same_file_system(from: &Path, to: &Path) -> io::Result<bool> {
-    let parent = to.parent().unwrap_or(Path::new("/"));
-    Ok(std::fs::metadata(from)?.dev() == std::fs::metadata(parent)?.dev())
-}
-
-fn copy(from: &Path, to: &Path, account: &Account) -> io::Result<()> {
-    std::fs::copy(from, to)?;
-    File::open(to)?.sync_all()?;
-    give(account, to)
-}
-
-fn give(account: &Account, path: &Path) -> io::Result<()> {
-    account.give(path).map_err(io::Error::other)
+fn names(dir: &Dir) -> Result<Vec<String>, ServerError> {
+    let names = dir.names().map_err(ServerError::at("list", dir.path()))?;
+    Ok(names.into_iter().filter_map(|name| name.into_string().ok()).collect())
 }
 
 #[cfg(test)]

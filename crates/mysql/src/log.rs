@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{self, Read as _, Seek as _, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::sync::Arc;
 
 use crate::error::Cause;
 use crate::recovery::LogEvidence;
@@ -21,27 +22,31 @@ const LINE_KEPT: usize = 1000;
 /// The log of one start: what the server has written since.
 #[derive(Debug, Clone)]
 pub(crate) struct Log {
-    path: PathBuf,
-    /// Where this start's lines begin.
-    from: u64,
+    /// The server appends to it.
+    file: Arc<File>,
 }
 
 impl Log {
-    /// Opens a log for a server to append to; lines that are there belong to earlier starts.
-    pub(crate) fn open(path: &Path) -> io::Result<(Self, File)> {
-        let file = File::options().create(true).append(true).open(path)?;
-        let from = file.metadata()?.len();
-        Ok((Self { path: path.to_owned(), from }, file))
+    /// The log in a file that is the server's output.
+    pub(crate) fn of(file: File) -> Self {
+        Self { file: Arc::new(file) }
     }
 
-    /// The lines of this start.
+    /// Its lines.
     pub(crate) fn lines(&self) -> Vec<String> {
         let read = || -> io::Result<Vec<u8>> {
-            let mut file = File::open(&self.path)?;
-            let end = file.metadata()?.len();
-            file.seek(SeekFrom::Start(self.from.max(end.saturating_sub(READ_AT_MOST))))?;
-            let mut bytes = Vec::new();
-            file.read_to_end(&mut bytes)?;
+            let end = self.file.metadata()?.len();
+            let from = end.saturating_sub(READ_AT_MOST);
+            let mut bytes = vec![0; usize::try_from(end - from).unwrap_or(0)];
+            // By its place: the server writes through the same descriptor. It may have cut its log off meanwhile.
+            let mut len = 0;
+            while len < bytes.len() {
+                match self.file.read_at(&mut bytes[len..], from + len as u64)? {
+                    0 => break,
+                    more => len += more,
+                }
+            }
+            bytes.truncate(len);
             Ok(bytes)
         };
         String::from_utf8_lossy(&read().unwrap_or_default()).lines().map(str::to_owned).collect()
@@ -228,12 +233,13 @@ mod tests {
     }
 
     #[test]
-    fn a_start_reads_its_own_lines_only() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("log");
-        std::fs::write(&path, "old\n").unwrap();
-        let (log, file) = Log::open(&path).unwrap();
-        io::Write::write_all(&mut &file, b"one\ntwo\n").unwrap();
+    fn a_log_is_read_while_its_server_appends_to_it() {
+        let file = tempfile::tempfile().unwrap();
+        let log = Log::of(file.try_clone().unwrap());
+        for line in [b"one\n", b"two\n"] {
+            io::Write::write_all(&mut &file, line).unwrap();
+            log.lines();
+        }
         assert_eq!(log.lines(), ["one", "two"]);
         assert_eq!(log.tail(1), ["two"]);
     }

@@ -50,6 +50,11 @@ pub(crate) fn options(plan: &ServerPlan, work: &WorkDir, task: Task) -> Result<O
     lines.push(path_line("socket", &work.socket()));
     lines.push(path_line("pid-file", &work.pid_file()));
     lines.extend(network(&plan.binary, task));
+    lines.extend(files(&plan.binary, work));
+    if task != Task::Initialize {
+        // Sets the password of this start.
+        lines.push(path_line("init-file", &work.init_file()));
+    }
     if !plan.binary.is_mariadb() {
         // MariaDB logs a recovery by default; MySQL logs it as a note, and does not print notes by default.
         lines.push("log-error-verbosity=3".into());
@@ -67,16 +72,14 @@ pub(crate) fn options(plan: &ServerPlan, work: &WorkDir, task: Task) -> Result<O
     Ok(Options { lines, settings })
 }
 
-/// Writes the options file.
+/// Writes the option file.
 pub(crate) fn write(work: &WorkDir, account: &Account, lines: &[String]) -> Result<(), ServerError> {
-    let path = work.options_file();
     let mut text = String::from("[mysqld]\n");
     for line in lines {
         text.push_str(line);
         text.push('\n');
     }
-    std::fs::write(&path, text).map_err(ServerError::at("write", &path))?;
-    account.give(&path)
+    work.write_options(&text, account)
 }
 
 fn network(binary: &Binary, task: Task) -> Vec<String> {
@@ -84,14 +87,20 @@ fn network(binary: &Binary, task: Task) -> Vec<String> {
         Task::Serve { port: Some(port) } => vec!["bind-address=127.0.0.1".into(), format!("port={port}")],
         _ => vec!["skip-networking".into()],
     };
-    if !binary.is_mariadb() {
-        // Packages build in a directory of their own, which does not exist here.
-        lines.push("secure-file-priv=NULL".into());
-        if binary.version >= MYSQLX {
-            lines.push("mysqlx=OFF".into());
-        }
+    if !binary.is_mariadb() && binary.version >= MYSQLX {
+        lines.push("mysqlx=OFF".into());
     }
     lines
+}
+
+/// No statement reads or writes files of the machine: no load needs it.
+fn files(binary: &Binary, work: &WorkDir) -> [String; 2] {
+    // MariaDB takes NULL for a directory's name.
+    let secure = match binary.is_mariadb() {
+        true => path_line("secure-file-priv", &work.empty_dir()),
+        false => "secure-file-priv=NULL".to_owned(),
+    };
+    [secure, "local-infile=0".to_owned()]
 }
 
 fn layout_lines(layout: &Layout, binary: &Binary) -> Vec<String> {

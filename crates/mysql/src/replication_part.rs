@@ -1,5 +1,7 @@
 //! A server's part in replication, and what it is started with for it.
 
+use ebbtide_dir::Dir;
+
 use crate::account::Account;
 use crate::binary::{Binary, Version};
 use crate::error::ServerError;
@@ -60,8 +62,9 @@ impl ReplicationPart {
         }
         let path = layout.data.join(IDENTITY);
         let text = format!("[auto]\nserver-uuid={}\n", self.uuid());
-        std::fs::write(&path, text).map_err(ServerError::at("write", &path))?;
-        account.give(&path)
+        let dir = Dir::open_entry(&layout.data).map_err(ServerError::at("open", &layout.data))?;
+        dir.replace(IDENTITY, text.as_bytes(), 0o640, account.owner())
+            .map_err(ServerError::at("write", &path))
     }
 
     /// The same for the same number, so that a server stays itself over its restarts.

@@ -13,6 +13,7 @@ use crate::end::{GivenUp, ProcessEnd};
 use crate::error::{Cause, ServerError};
 use crate::launch::Launched;
 use crate::log;
+use crate::login::USER;
 use crate::options::Task;
 use crate::plan::ServerPlan;
 
@@ -22,8 +23,6 @@ const LOOK_EVERY: Duration = Duration::from_millis(2);
 const REPORT_EVERY: Duration = Duration::from_secs(2);
 /// Free ports that are tried: another program may take one between our look and the server's bind.
 const PORTS_TRIED: u32 = 5;
-/// The account that the data are made with.
-const USER: &str = "root";
 
 /// A running server; dropping it kills it.
 #[derive(Debug)]
@@ -75,7 +74,7 @@ impl Server {
         let target = Target {
             endpoints: std::iter::once(Endpoint::Unix(launched.work().socket())).chain(tcp).collect(),
             user: USER.into(),
-            password: String::new(),
+            password: launched.password().text().to_owned(),
             database: DATABASE.into(),
             tls: None,
         };
@@ -142,8 +141,8 @@ impl Server {
         self.ready_after
     }
 
-    /// Where it listens: its socket first, then its port where it has one; user `root`, database
-    /// [`DATABASE`] (which is made by the loader of the tables).
+    /// Where it listens: its socket first, then its port where it has one; user `root` with the password of this start,
+    /// database [`DATABASE`] (which is made by the loader of the tables).
     #[must_use]
     pub fn target(&self) -> Target {
         self.target.clone()
@@ -160,6 +159,16 @@ impl Server {
     /// Its socket.
     pub(crate) fn socket(&self) -> std::path::PathBuf {
         self.launched.work().socket()
+    }
+
+    /// The option file of clients that run as its user.
+    pub(crate) fn client_file(&self) -> std::path::PathBuf {
+        self.launched.work().client_file()
+    }
+
+    /// As whom it runs.
+    pub(crate) const fn account(&self) -> &Account {
+        self.launched.account()
     }
 
     /// Its memory; none where it is not bounded.

@@ -11,7 +11,7 @@ use ebbtide_load::{
     Cancel, ClientOptions, PrepareOptions, RowLengths, RunOptions, Session, Workload, prepare, run,
 };
 use ebbtide_mysql::status::Observer;
-use ebbtide_mysql::{Binary, Layout, Server, ServerPlan, Settings, initialize};
+use ebbtide_mysql::{Binary, Layout, Server, ServerPlan, Settings, WorkPaths, initialize};
 use ebbtide_observe::Observation;
 
 use super::file::Scale;
@@ -162,8 +162,8 @@ fn the_load_writes_about_as_much_redo_and_binary_log_as_a_workload_of_short_and_
     }
     let dir = tempfile::Builder::new().prefix("ebbtide-proof-").tempdir().unwrap();
     std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
-    let mut plan =
-        ServerPlan::new(binary.clone(), Layout::single(dir.path().join("data")), dir.path().join("w"));
+    let work = WorkPaths { dir: dir.path().join("w"), records: dir.path().join("records") };
+    let mut plan = ServerPlan::new(binary.clone(), Layout::single(dir.path().join("data")), work);
     let settings = [
         ("buffer_pool_size", "128MiB"),
         ("redo_capacity", "128MiB"),

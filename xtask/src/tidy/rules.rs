@@ -64,6 +64,17 @@ pub(super) struct Ban {
     /// Paths, whole or from some `::` on; a macro's name is one.
     pub(super) paths: Vec<String>,
     pub(super) reason: String,
+    /// Files that may name them.
+    #[serde(default)]
+    pub(super) exceptions: Vec<Excused>,
+}
+
+/// A file that may name what its crate is banned from.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Excused {
+    pub(super) file: String,
+    pub(super) reason: String,
 }
 
 /// Circles of modules inside a crate.

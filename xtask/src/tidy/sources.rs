@@ -120,12 +120,19 @@ pub(super) fn check_bans(
     findings: &mut Findings,
 ) {
     for ban in &rules.bans {
+        for excused in &ban.exceptions {
+            if excused.reason.is_empty() || !sources.contains_key(&excused.file) {
+                findings.add("xtask/tidy.toml", 0, format!("{}: no such file, or no reason", excused.file));
+            }
+        }
+        let is_excused = |path: &str| ban.exceptions.iter().any(|excused| excused.file == path);
         for name in &ban.crates {
             let Some(folder) = folders.get(name) else {
                 findings.add("xtask/tidy.toml", 0, format!("a ban names {name}, and there is no such crate"));
                 continue;
             };
-            for (path, source) in sources.iter().filter(|(path, _)| path.starts_with(&format!("{folder}/"))) {
+            let inside = |path: &str| path.starts_with(&format!("{folder}/")) && !is_excused(path);
+            for (path, source) in sources.iter().filter(|(path, _)| inside(path)) {
                 let banned = |path: &str| ban.paths.iter().any(|banned| names(path, banned));
                 for named in source.named.iter().filter(|named| banned(&named.path)) {
                     let message = format!("{name} may not name {}: {}", named.path, ban.reason);
@@ -162,6 +169,11 @@ mod tests {
             crates = ["ebbtide-twin"]
             paths = ["println", "serde_json::to_string"]
             reason = "adapters print"
+            [[bans]]
+            crates = ["ebbtide-twin"]
+            paths = ["fs::write", "File::create"]
+            reason = "by descriptor"
+            exceptions = [{ file = "long.rs", reason = "kernel files" }]
             [repeat]
             deterministic = []
             nondeterministic = []
@@ -230,6 +242,56 @@ mod tests {
         assert_eq!(found("crates/device/src/a.rs", code), Vec::<String>::new());
         let tests = "//! Doc.\n#[cfg(test)] mod t { fn f() { println!(); } }";
         assert_eq!(found("crates/twin/src/a.rs", tests), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_file_that_a_ban_excuses_may_name_what_is_banned_and_must_exist() {
+        let rules = |file: &str| -> Rules {
+            let mut rules = rules();
+            rules.bans[1].exceptions[0].file = file.to_owned();
+            rules
+        };
+        let found = |file: &str, path: &str| {
+            let text = "//! Doc.\nfn f() { std::fs::write(\"a\", \"b\"); }";
+            let repo = Repo::from([("crates/twin/src/kernel.rs", "//! Doc."), (path, text)]);
+            let mut findings = Findings::default();
+            let sources = super::super::parse(&repo, &mut findings);
+            let folders = BTreeMap::from([("ebbtide-twin".into(), "crates/twin".into())]);
+            check_bans(&sources, &folders, &rules(file), &mut findings);
+            findings.0.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        let (kernel, other) = ("crates/twin/src/kernel.rs", "crates/twin/src/a.rs");
+        assert_eq!(found(kernel, kernel), Vec::<String>::new());
+        assert!(found(kernel, other)[0].contains("a.rs:2: ebbtide-twin may not name std::fs::write"));
+        assert!(found("crates/twin/src/gone.rs", "a.rs")[0].contains("no such file"));
+    }
+
+    /// The repository's own ban of writing by path, on a planted file of each crate that it is for.
+    #[test]
+    fn a_write_by_path_in_the_crates_of_servers_is_caught() {
+        let text = include_str!("../../tidy.toml");
+        let rules: Rules = toml::from_str(text).unwrap();
+        for name in ["mysql", "lab", "crash"] {
+            let folders = BTreeMap::from([(format!("ebbtide-{name}"), format!("crates/{name}"))]);
+            let path = format!("crates/{name}/src/planted.rs");
+            for call in [
+                "std::fs::write(a, b)",
+                "fs::rename(a, b)",
+                "File::create(a)",
+                "std::fs::OpenOptions::new()",
+                "std::os::unix::fs::chown(a, None, None)",
+                "std::fs::remove_dir_all(a)",
+                "std::fs::create_dir(a)",
+                "std::fs::copy(a, b)",
+            ] {
+                let repo = Repo::from([(path.as_str(), &*format!("//! Doc.\nfn f() {{ {call}; }}"))]);
+                let mut findings = Findings::default();
+                let sources = super::super::parse(&repo, &mut findings);
+                check_bans(&sources, &folders, &rules, &mut findings);
+                let caught = findings.0.iter().any(|finding| finding.path == path && finding.line == 2);
+                assert!(caught, "{name}: {call}");
+            }
+        }
     }
 
     #[test]

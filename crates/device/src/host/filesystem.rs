@@ -96,11 +96,12 @@ impl FsType {
 
     /// Options for mounting. Reads must not turn into writes. XFS must accept a copy (a snapshot, a
     /// crash image) next to its original, which has the same UUID. ext4 must not initialise its
-    /// inode tables in the background, which would be I/O that nobody asked for.
+    /// inode tables in the background, which would be I/O that nobody asked for. Whoever wrote the volume makes no
+    /// program that runs as its owner, and no device.
     const fn mount_options(self) -> &'static str {
         match self {
-            Self::Xfs => "noatime,nouuid",
-            Self::Ext4 | Self::Ext4Bigalloc => "noatime,noinit_itable",
+            Self::Xfs => "nosuid,nodev,noatime,nouuid",
+            Self::Ext4 | Self::Ext4Bigalloc => "nosuid,nodev,noatime,noinit_itable",
         }
     }
 }
@@ -300,9 +301,13 @@ pub(super) fn grow_mounted(fs: FsType, dir: &Path, waiting: &dyn Fn(Duration)) -
 }
 
 /// Mounts a device.
-pub(super) fn mount(fs: FsType, device: &Path, dir: &Path) -> Result<(), ToolError> {
+pub(super) fn mount(fs: FsType, device: &Path, dir: &Path, noexec: bool) -> Result<(), ToolError> {
     let mut command = Command::new("mount");
-    command.args(["-t", fs.kernel_name(), "-o", fs.mount_options()]).arg(device).arg(dir);
+    command.args(["-t", fs.kernel_name(), "-o", fs.mount_options()]);
+    if noexec {
+        command.args(["-o", "noexec"]);
+    }
+    command.arg(device).arg(dir);
     run("mount", "mount", command, &|_| ())
 }
 
@@ -520,7 +525,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         file.as_file().set_len(64 << 20).unwrap();
         let dir = tempfile::tempdir().unwrap();
-        let error = mount(FsType::Ext4, file.path(), dir.path()).unwrap_err();
+        let error = mount(FsType::Ext4, file.path(), dir.path(), false).unwrap_err();
         let is_refused = matches!(error, ToolError::Failed { tool: "mount", cause: ToolCause::Refused, .. });
         assert!(is_refused, "{error:?}");
     }

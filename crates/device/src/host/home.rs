@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FileType, FlockOperation, Stat, flock, fstat};
 
-use crate::dir::{Access, Dir, identity, make_file_private};
+use ebbtide_dir::{Access, Dir, identity, make_file_private};
 
 /// The permissions by which others than the owner may change a directory.
 const OTHERS_WRITE: u32 = 0o022;

@@ -45,6 +45,8 @@ pub struct MountRequest {
     pub destroy: bool,
     /// Whether one that is there already is grown to the size of the volume.
     pub grow: bool,
+    /// Whether no program on it can be run.
+    pub noexec: bool,
 }
 
 /// What an attachment made outside of the block store, newest last; taken apart in reverse.
@@ -133,7 +135,7 @@ impl Parts {
             filesystem::grow_before_mount(mount.fs, device, &waiting_growth)?;
         }
         progress(&format!("mounting {}", mount.dir.display()));
-        self.mount_there(mount.fs, device, &mount.dir)?;
+        self.mount_there(mount.fs, device, &mount.dir, mount.noexec)?;
         if grow {
             filesystem::grow_mounted(mount.fs, &mount.dir, &waiting_growth)?;
         }
@@ -143,13 +145,13 @@ impl Parts {
     }
 
     /// Mounts a file system that is there.
-    fn mount_there(&mut self, fs: FsType, device: &Path, dir: &Path) -> Result<(), HostError> {
+    fn mount_there(&mut self, fs: FsType, device: &Path, dir: &Path, noexec: bool) -> Result<(), HostError> {
         self.record.made_mount_dir = !dir.exists();
         self.record.mount_dir = Some(dir.to_owned());
         self.save_record()?;
         let action = || format!("create {}", dir.display());
         std::fs::create_dir_all(dir).map_err(HostError::io(action()))?;
-        filesystem::mount(fs, device, dir)?;
+        filesystem::mount(fs, device, dir, noexec)?;
         self.mounted = true;
         Ok(())
     }
@@ -164,7 +166,7 @@ impl Parts {
             });
         }
         check_mount_dir(dir)?;
-        self.mount_there(fs, &device, dir)
+        self.mount_there(fs, &device, dir, false)
     }
 
     /// Unmounts what [`Self::mount_again`] mounted; everything written to it is on the volume then.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::block;
 use super::home::Home;
-use crate::dir::{Access, Dir};
+use ebbtide_dir::{Access, Dir};
 
 /// What one attachment makes outside of the block store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,13 +55,13 @@ impl Record {
         let mut file = dir.file(&new, Access::Empty)?;
         file.write_all(&serde_json::to_vec(self)?)?;
         file.sync_all()?;
-        dir.rename(&new, &name_of(&self.volume))?;
+        dir.rename(&new, name_of(&self.volume))?;
         dir.sync()
     }
 
     /// Removes the record of a volume, once nothing of it is left.
     pub(super) fn remove(home: &Home, volume: &str) -> io::Result<()> {
-        home.records()?.remove(&name_of(volume))
+        home.records()?.remove(name_of(volume))
     }
 
     /// What a volume has by its name alone, for a record that cannot be read.

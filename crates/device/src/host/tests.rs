@@ -76,7 +76,8 @@ impl Fixture {
 
     /// Bytes that are free in a file system that is mounted from the volume meanwhile.
     fn free(&self, fs: FsType, grow: bool) -> u64 {
-        let mount = MountRequest { dir: self.dir.path().join("mnt"), fs, destroy: false, grow };
+        let mount =
+            MountRequest { dir: self.dir.path().join("mnt"), fs, destroy: false, grow, noexec: false };
         let attachment = self.attach(Export::Block { mount: Some(mount) }).unwrap();
         let free = free_bytes(attachment.info().mount.as_ref().unwrap()).unwrap();
         drop(attachment);
@@ -86,6 +87,27 @@ impl Fixture {
 
     fn nbd(&self) -> Export {
         Export::Nbd(NbdAddress::Unix(self.dir.path().join("vol.sock")))
+    }
+}
+
+#[test]
+fn what_is_on_a_volume_becomes_no_device_no_privileged_program_and_where_asked_no_program() {
+    if !can_attach() {
+        return;
+    }
+    let fixture = Fixture::sized(64 << 20);
+    for (noexec, wanted) in [(false, vec!["nosuid", "nodev"]), (true, vec!["nosuid", "nodev", "noexec"])] {
+        let dir = fixture.dir.path().join("mnt");
+        let mount = MountRequest { dir: dir.clone(), fs: FsType::Ext4, destroy: false, grow: false, noexec };
+        let attachment = fixture.attach(Export::Block { mount: Some(mount) }).unwrap();
+        let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
+        let mounted = mounts.lines().find(|line| line.split(' ').nth(4) == dir.to_str()).unwrap();
+        let options: Vec<&str> = mounted.split(' ').nth(5).unwrap().split(',').collect();
+        let restricted =
+            options.into_iter().filter(|option| option.starts_with("no") && !option.contains("atime"));
+        assert_eq!(restricted.collect::<Vec<_>>(), wanted);
+        drop(attachment);
+        fixture.host.detach("vol", false, &|_| ()).unwrap();
     }
 }
 
@@ -298,8 +320,13 @@ fn a_device_that_went_with_its_last_user_is_not_taken_for_the_next_device_of_its
         std::thread::sleep(Duration::from_millis(1));
     }
     let other = Fixture::sized(64 << 20);
-    let mount =
-        MountRequest { dir: other.dir.path().join("mnt"), fs: FsType::Ext4, destroy: false, grow: false };
+    let mount = MountRequest {
+        dir: other.dir.path().join("mnt"),
+        fs: FsType::Ext4,
+        destroy: false,
+        grow: false,
+        noexec: false,
+    };
     let taken = other.attach(Export::Block { mount: Some(mount) }).unwrap();
     fixture.host.detach("vol", true, &|_| ()).unwrap();
     let dir = taken.info().mount.clone().unwrap();
@@ -412,8 +439,13 @@ fn wait_for_own_volume(home: &std::path::Path) -> ! {
     let host = Host::open(home.lock().unwrap(), HostOptions::default()).unwrap();
     host.store().create_volume("vol", 64 << 20, serde_json::json!({})).unwrap();
     let fixture = Fixture { host, dir: tempfile::tempdir_in(home.root()).unwrap(), size: 64 << 20 };
-    let mount =
-        MountRequest { dir: fixture.dir.path().join("mnt"), fs: FsType::Ext4, destroy: false, grow: false };
+    let mount = MountRequest {
+        dir: fixture.dir.path().join("mnt"),
+        fs: FsType::Ext4,
+        destroy: false,
+        grow: false,
+        noexec: false,
+    };
     let attachment = fixture.attach(Export::Block { mount: Some(mount) }).unwrap();
     let faults = crate::faults::Faults { stalled: true, ..Default::default() };
     attachment.live().set_faults(faults).unwrap();

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use crate::dir::{Access, Dir};
+use ebbtide_dir::{Access, Dir};
 
 /// Name of the file with the kernel's identifier of the boot in which the store was last opened.
 pub(super) const BOOT: &str = "boot";

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use super::entries::Change;
 use super::synced::{Synced, notify_synced};
 use super::{Damage, StoreError};
-use crate::dir::{Access, Dir};
+use ebbtide_dir::{Access, Dir};
 
 /// Number of the first log of a store.
 pub(super) const FIRST: u64 = 1;
@@ -107,7 +107,7 @@ impl ChangeLog {
         host_sync: bool,
     ) -> Result<Self, StoreError> {
         let LogScan { number, path, end, sealed, torn_bytes, .. } = scan;
-        let opened = dir.file(&log_name(number), Access::Write);
+        let opened = dir.file(log_name(number), Access::Write);
         let file = Arc::new(opened.map_err(StoreError::io("open", &path))?);
         if torn_bytes > 0 {
             tracing::warn!(file = %path.display(), offset = end, bytes = torn_bytes, "cut off a change that was not answered");
@@ -263,7 +263,7 @@ impl ChangeLog {
 
     /// Removes it, since no manifest names it.
     pub(super) fn discard(&self) {
-        if let Err(error) = self.dir.remove(&log_name(self.number)) {
+        if let Err(error) = self.dir.remove(log_name(self.number)) {
             tracing::warn!(file = %self.path.display(), %error, "left a file behind; the next open removes it");
         }
     }
@@ -278,7 +278,7 @@ pub(super) fn scan(
     take: &mut dyn FnMut(Change),
 ) -> Result<LogScan, StoreError> {
     let path = dir.path().join(log_name(number));
-    let bytes = match dir.read(&log_name(number)) {
+    let bytes = match dir.read(log_name(number)) {
         Ok(bytes) => bytes,
         Err(e) if e.kind() == io::ErrorKind::NotFound => {
             return Err(Damage { file: path, offset: 0, what: "the file is missing".to_owned() }.into());

@@ -15,7 +15,7 @@ use super::manifest::Manifest;
 use super::manifest_file::{MANIFEST, NEW_MANIFEST, load};
 use super::synced::{Synced, observe};
 use super::{BLOCK_BYTES, StoreError, StoreOptions, VolumeStore, check};
-use crate::dir::{Access, Dir};
+use ebbtide_dir::{Access, Dir};
 
 const SIZE: u64 = 64 * BLOCK_BYTES;
 
@@ -519,7 +519,7 @@ fn what_a_killed_process_left_goes_when_the_changes_are_on_the_hosts_disk() {
 fn a_whole_change_that_cannot_be_read_is_damage_and_not_torn() {
     let (_temp, dir, log) = log_of(2);
     let line = line(log.number(), log.end(), br#"{"of_a_later_version":1}"#);
-    let file = dir.file(&log_name(log.number()), Access::Write).unwrap();
+    let file = dir.file(log_name(log.number()), Access::Write).unwrap();
     std::os::unix::fs::FileExt::write_all_at(&file, &line, log.end()).unwrap();
     for restarted in [false, true] {
         let (at, what) = scanned(&dir, restarted).unwrap_err();

@@ -12,7 +12,7 @@ use super::manifest::Manifest;
 use super::manifest_file::{MANIFEST, load};
 use super::maps::SEGMENTS;
 use super::{BLOCK_BYTES, CheckReport, Damage, StoreError};
-use crate::dir::Dir;
+use ebbtide_dir::Dir;
 
 /// Reads all metadata of a store that no process has open, changes nothing, and lists every damage.
 ///
@@ -126,7 +126,7 @@ pub(super) fn load_layer(
     for segment in 0..SEGMENTS {
         let Some(last) = scan.maps.last_data_in_segment(segment) else { continue };
         let file = data_path(dir, id, segment);
-        let len = dir.stat(&data_name(id, segment)).map(|found| u64::try_from(found.st_size).unwrap_or(0));
+        let len = dir.stat(data_name(id, segment)).map(|found| u64::try_from(found.st_size).unwrap_or(0));
         let what = match len {
             Ok(len) if len < (last + 1) * BLOCK_BYTES => {
                 Some((len, "the file ends before a block it has to hold"))

@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use super::maps::{SEGMENT_BYTES, SEGMENTS};
 use super::synced::{Synced, notify_synced};
 use super::{LayerId, StoreError};
-use crate::dir::{Access, Dir};
+use ebbtide_dir::{Access, Dir};
 
 /// Longest write that the host's page cache sees, bytes. It makes its folios as large as the writes,
 /// and ext4 walks all blocks of a folio on each write to it: with writes of 256 KiB, later ones of
@@ -49,7 +49,7 @@ impl Files {
     /// Opens every file that exists, so that readers keep what they need even when the layer is removed meanwhile.
     pub(super) fn open_existing(&self) -> Result<(), StoreError> {
         for segment in 0..SEGMENTS {
-            match self.dir.file(&data_name(self.id, segment), Access::Write) {
+            match self.dir.file(data_name(self.id, segment), Access::Write) {
                 Ok(file) => drop(self.segments[segment].set(file)),
                 Err(e) if e.kind() == io::ErrorKind::NotFound => {}
                 Err(e) => return Err(StoreError::io("open", data_path(&self.dir, self.id, segment))(e)),
@@ -144,7 +144,7 @@ impl Files {
             return Err(self.missing(segment));
         }
         if self.segments[segment].get().is_none() {
-            let file = self.dir.file(&data_name(self.id, segment), Access::Make)?;
+            let file = self.dir.file(data_name(self.id, segment), Access::Make)?;
             self.created.store(true, Ordering::SeqCst);
             drop(self.segments[segment].set(file));
         }
@@ -171,7 +171,7 @@ impl Files {
 /// Host space of a layer's data, bytes.
 pub(super) fn allocated_bytes(dir: &Dir, id: LayerId) -> u64 {
     let blocks = |segment| {
-        let found = dir.stat(&data_name(id, segment));
+        let found = dir.stat(data_name(id, segment));
         found.map_or(0, |found| u64::try_from(found.st_blocks).unwrap_or(0) * 512)
     };
     (0..SEGMENTS).map(blocks).sum()

@@ -9,7 +9,7 @@ use super::entries::LayerId;
 use super::manifest::Manifest;
 use super::manifest_file::{MANIFEST, NEW_MANIFEST, begin};
 use super::{Damage, StoreError};
-use crate::dir::{Access, Dir, make_file_private};
+use ebbtide_dir::{Access, Dir, make_file_private};
 
 /// Name of the directory of layers.
 const LAYERS: &str = "layers";

@@ -19,7 +19,7 @@ use super::manifest_file::sync_dir;
 use super::maps::{BlockKind, Maps};
 use super::synced::{Synced, notify_synced};
 use super::{BLOCK_BYTES, Damage, LayerId, MAX_VOLUME_BYTES, StoreError};
-use crate::dir::{Access, Dir};
+use ebbtide_dir::{Access, Dir};
 
 /// Length of a record, bytes.
 pub(super) const RECORD_BYTES: u64 = 20;
@@ -58,7 +58,7 @@ impl Journal {
         let path = journal_path(dir, id);
         let header = Header { sealed: 0, durable: host_sync.then_some(0) };
         // One that is there already is not this store's to remove.
-        let file = dir.file(&journal_name(id), Access::New).map_err(StoreError::io("create", &path))?;
+        let file = dir.file(journal_name(id), Access::New).map_err(StoreError::io("create", &path))?;
         let begin = || {
             file.write_all_at(&header.encode(id), 0)?;
             if host_sync {
@@ -68,7 +68,7 @@ impl Journal {
             Ok(())
         };
         begin().map_err(|e| {
-            drop(dir.remove(&journal_name(id)));
+            drop(dir.remove(journal_name(id)));
             StoreError::io("create", &path)(e)
         })?;
         let (dir, file) = (dir.clone(), Some(Arc::new(file)));
@@ -83,7 +83,7 @@ impl Journal {
         if let Some(torn) = &scan.torn {
             let (offset, bytes, why) = (torn.offset, torn.bytes, torn.why.name());
             tracing::warn!(file = %path.display(), offset, bytes, "cut off {why}");
-            let opened = dir.file(&journal_name(id), Access::Write);
+            let opened = dir.file(journal_name(id), Access::Write);
             let file = opened.map_err(StoreError::io("open", &path))?;
             file.set_len(torn.offset).map_err(StoreError::io("truncate", &path))?;
         }
@@ -219,7 +219,7 @@ impl Journal {
         let runs = old.chunks_exact(RECORD).map(|r| decode_body(r).expect("written by this process"));
         let (bytes, count) = encode(self.id, rewritten.records, runs);
         rewritten.file.write_all_at(&bytes, HEADER_BYTES + rewritten.records * RECORD_BYTES).map_err(fail)?;
-        self.dir.rename(&rewrite_name(self.id), &journal_name(self.id)).map_err(fail)?;
+        self.dir.rename(rewrite_name(self.id), journal_name(self.id)).map_err(fail)?;
         // From here on the new file is the journal, whatever becomes of the sync.
         self.file = Some(Arc::new(rewritten.file));
         self.records = rewritten.records + count;
@@ -256,7 +256,7 @@ impl Journal {
         if let Some(file) = &self.file {
             return Ok(Arc::clone(file));
         }
-        let file = Arc::new(self.dir.file(&journal_name(self.id), Access::Write)?);
+        let file = Arc::new(self.dir.file(journal_name(self.id), Access::Write)?);
         self.file = Some(Arc::clone(&file));
         Ok(file)
     }
@@ -373,7 +373,7 @@ pub(super) fn scan(
     let header = Header { sealed: 0, durable: None };
     let mut scan =
         Scan { records: 0, header, guaranteed: 0, maps: Maps::default(), torn: None, damages: Vec::new() };
-    let file = match dir.file(&journal_name(id), Access::Read) {
+    let file = match dir.file(journal_name(id), Access::Read) {
         Ok(file) => file,
         Err(e) if e.kind() == io::ErrorKind::NotFound => {
             scan.damages.push(Damage { file: path, offset: 0, what: "the file is missing".to_owned() });
@@ -595,7 +595,7 @@ mod tests {
             }
         }
         // Record 23 crosses the end of the first 512 bytes. What follows never reached the disk.
-        let file = held.file(&journal_name(id), Access::Write).unwrap();
+        let file = held.file(journal_name(id), Access::Write).unwrap();
         file.set_len(512).unwrap();
         file.set_len(4096).unwrap();
         let scan = scan(&held, id, false, false).unwrap();

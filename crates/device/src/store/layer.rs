@@ -10,7 +10,7 @@ use super::files::{Files, data_name, data_path};
 use super::journal::{Journal, Scan, journal_name, journal_path, rewrite};
 use super::maps::{BlockKind, Maps, SEGMENTS};
 use super::{BLOCK_BYTES, LayerId, StoreError};
-use crate::dir::Dir;
+use ebbtide_dir::Dir;
 
 /// The files of a layer, whether it is written to or frozen.
 #[derive(Debug)]

@@ -15,7 +15,7 @@ use super::manifest_file::{self, Loaded};
 use super::maps::visible_blocks;
 use super::pending::pending_name;
 use super::{SnapshotInfo, StoreError};
-use crate::dir::Dir;
+use ebbtide_dir::Dir;
 
 /// How often the files are read again because their owner has changed them meanwhile.
 const ATTEMPTS: usize = 10;

@@ -10,7 +10,7 @@ use super::entries::{Entries, LayerEntry, LayerId, SnapshotEntry, VolumeEntry};
 use super::manifest::Manifest;
 use super::synced::{Synced, notify_synced};
 use super::{Damage, StoreError};
-use crate::dir::{Access, Dir};
+use ebbtide_dir::{Access, Dir};
 
 /// Name of the manifest in the store's directory.
 pub(super) const MANIFEST: &str = "manifest";

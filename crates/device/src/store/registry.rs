@@ -26,7 +26,7 @@ use super::shared::{StoreShared, StoreState, check_not_below, check_size, now_un
 use super::usage::Usage;
 use super::volume_core::VolumeCore;
 use super::{OpenVolume, StoreError, StoreOptions, VolumeInfo, WrappedKey};
-use crate::dir::Dir;
+use ebbtide_dir::Dir;
 
 /// A directory of volumes and snapshots, held by one process at a time. A clone is another handle to the same store.
 #[derive(Debug, Clone)]

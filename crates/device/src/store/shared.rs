@@ -16,7 +16,7 @@ use super::manifest::Manifest;
 use super::manifest_file::sync_dir;
 use super::volume_core::VolumeCore;
 use super::{BLOCK_BYTES, Damage, MAX_VOLUME_BYTES, StoreError, StoreOptions};
-use crate::dir::Dir;
+use ebbtide_dir::Dir;
 
 /// What the handles and the background work share.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ebbtide_load::Cancel;
-use ebbtide_mysql::{Layout, ServerPlan};
+use ebbtide_mysql::{Layout, ServerPlan, WorkPaths};
 use ebbtide_volume::Instance;
 use parking_lot::Mutex;
 
@@ -52,7 +52,7 @@ pub(super) fn layout_on(mount: impl Fn(Role) -> Option<PathBuf>) -> Layout {
 pub fn server_plan(
     volumes: &Volumes<'_>,
     planned: &PlannedArm,
-    work_dir: PathBuf,
+    work: WorkPaths,
     cancel: &Cancel,
 ) -> ServerPlan {
     let PlannedArm { arm, server, .. } = planned;
@@ -61,7 +61,7 @@ pub fn server_plan(
         memory_bytes: Some(arm.instance.memory_bytes),
         start_timeout: START,
         cancel: cancel.clone(),
-        ..ServerPlan::new(server.clone(), layout(volumes), work_dir)
+        ..ServerPlan::new(server.clone(), layout(volumes), work)
     }
 }
 

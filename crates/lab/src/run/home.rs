@@ -1,8 +1,6 @@
 //! The lab's own home: its lock, its volumes, and the directories that a server can reach.
 
-use std::fs::DirBuilder;
 use std::io::ErrorKind;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -11,7 +9,9 @@ use ebbtide_device::host::{
     Home, HomeError, HomeLock, Host, HostError, HostOptions, clear_leftovers, release_dying,
 };
 use ebbtide_device::store::{SnapshotInfo, list_snapshots};
+use ebbtide_dir::Dir;
 use ebbtide_load::Cancel;
+use ebbtide_mysql::WorkPaths;
 use parking_lot::Mutex;
 
 use super::RunError;
@@ -63,9 +63,12 @@ pub fn listed(home: &Path) -> Result<Vec<SnapshotInfo>, RunError> {
 pub struct Lab {
     /// The host of its volumes.
     pub host: Host,
-    /// Mounts and servers' work directories. A server runs as a user of its own, who cannot enter the
-    /// home; and a socket's path must be short.
-    runtime: PathBuf,
+    /// Mounts and servers' work directories, which root alone can change. A server runs as a user of its own, who
+    /// cannot enter the home; and a socket's path must be short.
+    runtime: Dir,
+    /// Records and locks of servers. They decide which processes are ended and what is removed, so that they are in the
+    /// home, which no server's user can enter.
+    records: PathBuf,
     /// What could not be cleared away since someone asked.
     trouble: Mutex<Vec<String>>,
 }
@@ -79,10 +82,10 @@ impl Lab {
         let home = Home::open(&lab_dir(home)).map_err(RunError::Home)?;
         let lock = lock(&home, cancel)?;
         let cleared = |what| events.send(Event::Cleared { what });
-        let runtime = runtime_dir(home.root());
-        make_reachable(&runtime)?;
+        let runtime = make_reachable(&runtime_dir(home.root()))?;
+        let records = home.root().join("servers");
         // Servers first: they keep the mounts busy.
-        let servers = ebbtide_mysql::clear_leftovers(&runtime);
+        let servers = ebbtide_mysql::clear_leftovers(&records);
         servers.cleared.into_iter().for_each(cleared);
         let kept = |what| Event::Noted { text: format!("{what}: the next command tries again") };
         servers.kept.into_iter().map(kept).for_each(|note| events.send(note));
@@ -90,7 +93,7 @@ impl Lab {
             .map_err(|error| RunError::io("clear what a killed run left")(std::io::Error::other(error)))?;
         left.iter().for_each(|leftover| cleared(leftover.to_string()));
         let host = Host::open(lock, HostOptions::default())?;
-        let lab = Self { host, runtime, trouble: Mutex::default() };
+        let lab = Self { host, runtime, records, trouble: Mutex::default() };
         lab.delete_stray_volumes(events)?;
         lab.clear_runtime()?;
         Ok(lab)
@@ -108,21 +111,28 @@ impl Lab {
     }
 
     /// Where a trial has files that are not its servers'; cleared with the work directories of servers.
-    pub fn files_dir(&self) -> PathBuf {
-        self.runtime.join("files.run")
+    ///
+    /// # Errors
+    /// What the file system refuses.
+    pub fn files_dir(&self) -> std::io::Result<Dir> {
+        self.runtime.make_sub("files.run")
     }
 
     /// Where a volume is mounted.
     pub fn mount_dir(&self, name: &str) -> PathBuf {
-        self.runtime.join(name)
+        self.runtime.path().join(name)
     }
 
     /// Where a server has its socket and log: not where something is recorded that could not be ended.
-    pub fn work_dir(&self, name: &str) -> PathBuf {
-        let first = self.runtime.join(format!("{name}.run"));
-        let others = (2..).map(|number| self.runtime.join(format!("{name}-{number}.run")));
-        let mut all = std::iter::once(first).chain(others);
-        all.find(|dir| !ebbtide_mysql::is_recorded(dir)).expect("there is always a further number")
+    pub fn work(&self, name: &str) -> WorkPaths {
+        let first = format!("{name}.run");
+        let others = (2..).map(|number| format!("{name}-{number}.run"));
+        let mut all = std::iter::once(first).chain(others).map(|name| self.paths(&name));
+        all.find(|paths| !ebbtide_mysql::is_recorded(paths)).expect("there is always a further number")
+    }
+
+    fn paths(&self, name: &str) -> WorkPaths {
+        WorkPaths { dir: self.runtime.path().join(name), records: self.records.clone() }
     }
 
     /// Every volume of a lab belongs to a trial or to data that are being prepared; what is kept is
@@ -146,16 +156,16 @@ impl Lab {
     /// server that could not be ended. What is still mounted there belongs to no record any more, and holds
     /// nothing that anyone could read.
     fn clear_runtime(&self) -> Result<(), RunError> {
-        let action = || format!("clear {}", self.runtime.display());
-        let entries = std::fs::read_dir(&self.runtime).map_err(RunError::io(action()))?;
-        for path in entries.flatten().map(|entry| entry.path()) {
+        let action = || format!("clear {}", self.runtime.path().display());
+        for name in self.runtime.names().map_err(RunError::io(action()))? {
             // Work directories have an extension. A mount is never emptied, only taken away.
+            let path = self.runtime.path().join(&name);
             let removed = match path.extension() {
-                Some(_) if ebbtide_mysql::is_recorded(&path) => Ok(()),
-                Some(_) => std::fs::remove_dir_all(&path),
-                None => std::fs::remove_dir(&path).or_else(|_| {
+                Some(_) if ebbtide_mysql::is_recorded(&self.paths(&name.to_string_lossy())) => Ok(()),
+                Some(_) => self.runtime.remove_all(&name),
+                None => self.runtime.remove_dir(&name).or_else(|_| {
                     let _ = Command::new("umount").arg("--lazy").arg(&path).output();
-                    std::fs::remove_dir(&path)
+                    self.runtime.remove_dir(&name)
                 }),
             };
             removed.map_err(RunError::io(format!("remove {}", path.display())))?;
@@ -170,7 +180,10 @@ impl Drop for Lab {
             tracing::warn!(volume = detached.volume, "was still attached");
         }
         let _ = self.clear_runtime();
-        let _ = std::fs::remove_dir(&self.runtime);
+        let runtime = self.runtime.path();
+        if let (Some(parent), Some(name)) = (runtime.parent(), runtime.file_name()) {
+            let _ = Dir::open(parent).and_then(|parent| parent.remove_dir(name));
+        }
     }
 }
 
@@ -202,9 +215,14 @@ fn runtime_dir(home: &Path) -> PathBuf {
     base.join(format!("ebbtide-{:012x}", fnv1a(home.as_os_str().as_encoded_bytes()) >> 16))
 }
 
-/// Makes a directory that other users can pass through.
-fn make_reachable(dir: &Path) -> Result<(), RunError> {
-    DirBuilder::new().recursive(true).mode(0o711).create(dir).map_err(|error| match error.kind() {
+/// Makes a directory that other users can pass through, and nobody else can change.
+fn make_reachable(dir: &Path) -> Result<Dir, RunError> {
+    let make = || {
+        let made = Dir::make_entry(dir)?;
+        made.set_owner_and_mode(None, 0o711)?;
+        Ok(made)
+    };
+    make().map_err(|error: std::io::Error| match error.kind() {
         ErrorKind::PermissionDenied => {
             RunError::Missing(vec![format!("the right to create {} ({error})", dir.display())])
         }
@@ -253,20 +271,22 @@ mod tests {
         let events = Mutex::new(Vec::new());
         let record = |event| events.lock().push(event);
         let lab = open(dir.path(), EventSink::new(&record)).unwrap();
-        let left = lab.work_dir("trial");
-        std::fs::create_dir(&left).unwrap();
+        let left = lab.work("trial");
+        std::fs::create_dir(&left.dir).unwrap();
+        std::fs::create_dir_all(&left.records).unwrap();
+        let file = left.records.join("trial.run.json");
         // Its content cannot be known, so it must not be thrown away.
-        std::fs::write(left.join("server.json"), "{").unwrap();
-        assert_ne!(lab.work_dir("trial"), left, "it is not used again");
+        std::fs::write(&file, "{").unwrap();
+        assert_ne!(lab.work("trial"), left, "it is not used again");
         drop(lab);
         for _ in 0..2 {
-            assert!(ebbtide_mysql::is_recorded(&left));
+            assert!(ebbtide_mysql::is_recorded(&left) && left.dir.exists());
             drop(open(dir.path(), EventSink::new(&record)).unwrap());
             let events = std::mem::take(&mut *events.lock());
             let [Event::Noted { text }] = &events[..] else { panic!("{events:?}") };
             assert!(text.contains("cannot clear") && text.contains("trial.run"), "{text}");
         }
-        std::fs::remove_dir_all(&left).unwrap();
+        std::fs::remove_file(&file).unwrap();
         drop(open(dir.path(), EventSink::new(&record)).unwrap());
     }
 

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use ebbtide_catalog::Resolved;
 use ebbtide_device::host::{FsType, HostError};
 use ebbtide_device::store::SnapshotInfo;
+use ebbtide_dir::Dir;
 use ebbtide_load::{Cancel, DATABASE, Loading};
 use ebbtide_mysql::{Binary, Layout, Server, ServerPlan, Settings};
 use ebbtide_volume::{GIB, MIB};
@@ -279,7 +280,7 @@ impl Maker<'_> {
         let plan = ServerPlan {
             settings: kept.clone(),
             cancel: self.cancel.clone(),
-            ..ServerPlan::new(binary.clone(), Layout::single(dir.join("data")), self.lab.work_dir("prepare"))
+            ..ServerPlan::new(binary.clone(), Layout::single(dir.join("data")), self.lab.work("prepare"))
         };
         self.proceed()?;
         ebbtide_mysql::initialize(&plan, &report)?;
@@ -338,13 +339,10 @@ impl Maker<'_> {
 /// The list of the pages that a server had: those of trials would read them when they start, each as
 /// many as its pool takes.
 fn forget_pages(data: &Path) -> Result<(), StepError> {
-    let list = data.join("ib_buffer_pool");
-    match std::fs::remove_file(&list) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(StepError::Io { action: format!("remove {}", list.display()), source: error })
-        }
-        _ => Ok(()),
-    }
+    let list = "ib_buffer_pool";
+    let removed = Dir::open_entry(data).and_then(|dir| dir.remove_all(list));
+    let action = || format!("remove {}", data.join(list).display());
+    removed.map_err(|source| StepError::Io { action: action(), source })
 }
 
 /// A file system by the name that a checked experiment has for it.

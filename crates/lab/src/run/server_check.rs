@@ -211,9 +211,9 @@ impl<'a> Rehearsal<'a> {
     }
 
     fn plan(&self, layout: Layout, binary: &Binary) -> ServerPlan {
-        let work_dir = self.context.lab.work_dir(NAME);
+        let work = self.context.lab.work(NAME);
         let cancel = self.context.cancel.clone();
-        ServerPlan { cancel, ..ServerPlan::new(binary.clone(), layout, work_dir) }
+        ServerPlan { cancel, ..ServerPlan::new(binary.clone(), layout, work) }
     }
 }
 

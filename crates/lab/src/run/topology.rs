@@ -119,7 +119,7 @@ pub fn check(replicas: &[Server]) -> Result<(), StepError> {
 
 #[cfg(test)]
 mod tests {
-    use ebbtide_mysql::{Binary, Flavour, Layout, Version};
+    use ebbtide_mysql::{Binary, Flavour, Layout, Version, WorkPaths};
 
     use super::*;
 
@@ -128,7 +128,8 @@ mod tests {
         let gtid_mode_by = |by, flavour, own: Option<&str>| {
             let version = Version { major: 9, minor: 7, patch: 4 };
             let binary = Binary { path: "/x/server".into(), flavour, version, text: String::new() };
-            let mut plan = ServerPlan::new(binary, Layout::single("/x/data"), "/x/work");
+            let work = WorkPaths { dir: "/x/work".into(), records: "/x/records".into() };
+            let mut plan = ServerPlan::new(binary, Layout::single("/x/data"), work);
             own.into_iter().for_each(|own| plan.settings.set(GTID_MODE, own).unwrap());
             as_replica(plan, 1, by).settings.get(GTID_MODE).map(str::to_owned)
         };

@@ -156,6 +156,8 @@ impl<'a> LabVolume<'a> {
             fs: request.fs,
             destroy: false,
             grow: matches!(request.origin, VolumeOrigin::Snapshot(_)),
+            // A server of another user has files on it, and no programs.
+            noexec: true,
         };
         let attach = AttachRequest {
             meta: store.meta(&made.name)?,

@@ -4,6 +4,7 @@
 
 mod backup;
 mod ends;
+mod others;
 mod refusals;
 #[path = "../../../../tests/support/schema.rs"]
 mod schema;

@@ -62,11 +62,17 @@ fn is_measured(bench: &Bench, server: &Binary, replica: Option<&str>) {
     assert_eq!(left_of(&bench.home()), Vec::<String>::new());
 }
 
-/// The socket of the first replica of a home's trial.
-fn replicas_socket(home: &Path) -> PathBuf {
+/// The work directory of the first replica of a home's trial.
+fn replicas_work(home: &Path) -> PathBuf {
     let mounts = mounts(home);
     let mount = mounts.iter().find(|dir| dir.starts_with("/run/ebbtide-")).unwrap();
-    Path::new(mount).parent().unwrap().join("replica-1.run/sock")
+    Path::new(mount).parent().unwrap().join("replica-1.run")
+}
+
+/// The password of a server's `root`, from its work directory, which root alone can read.
+fn password(work: &Path) -> String {
+    let options = std::fs::read_to_string(work.join("client.cnf")).unwrap();
+    options.lines().find_map(|line| line.strip_prefix("password=")).unwrap().to_owned()
 }
 
 #[test]
@@ -85,13 +91,16 @@ fn a_replica_that_breaks_under_the_load_fails_its_trial_at_once_with_its_own_err
     let home = bench.home();
     let mut on_event = |event: Event| match event {
         Event::Tick { .. } if !broken => {
+            let work = replicas_work(&home);
             let target = Target {
-                endpoints: vec![Endpoint::Unix(replicas_socket(&home))],
+                endpoints: vec![Endpoint::Unix(work.join("own/sock"))],
                 user: "root".into(),
-                password: String::new(),
+                password: password(&work),
                 database: "sbtest".into(),
                 tls: None,
             };
+            let stranger = Target { password: String::new(), ..target.clone() };
+            assert!(Session::open(&stranger, &stranger.endpoints[0]).is_err(), "it has a password");
             let mut session = Session::open(&target, &target.endpoints[0]).unwrap();
             session.execute("SET SESSION sql_log_bin=0").unwrap();
             session.execute("DROP TABLE sbtest1").unwrap();

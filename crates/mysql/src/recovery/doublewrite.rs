@@ -6,8 +6,9 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
 
+use super::in_dir::{list, open_dir};
 use super::page::{self, Checksum, PageFacts, inspect};
-use super::spaces::{Space, list};
+use super::spaces::Space;
 use super::{BadPage, Unverified};
 use crate::Layout;
 
@@ -33,8 +34,9 @@ pub(super) fn look_for_copies(
     for slot in system.left_out.iter().cloned().flatten() {
         look(&system.file, slot.into(), system, &mut newest).map_err(Unverified::at("read", &system.path))?;
     }
-    for (path, _) in list(&layout.data)?.into_iter().filter(|(_, name)| name.ends_with(SUFFIX)) {
-        let file = File::open(&path).map_err(Unverified::at("open", &path))?;
+    let files = list(&open_dir(&layout.data)?)?;
+    for file in files.into_iter().filter(|file| file.name.ends_with(SUFFIX)) {
+        let (path, file) = (file.path(), file.open()?);
         let slots = file.metadata().map_err(Unverified::at("look at", &path))?.len() / system.size();
         for slot in 0..slots {
             look(&file, slot, system, &mut newest).map_err(Unverified::at("read", &path))?;

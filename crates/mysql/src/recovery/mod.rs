@@ -5,6 +5,7 @@
 //! what it has not seen for clean. What is found is the evidence; the verdict is the caller's.
 
 mod doublewrite;
+mod in_dir;
 mod innochecksum;
 mod log;
 pub mod page;

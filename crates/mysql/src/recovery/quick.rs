@@ -1,9 +1,7 @@
 //! The server that looks at an image: started, asked and ended in a hurry.
 
-use std::path::PathBuf;
-
 use crate::binary::Version;
-use crate::{Layout, ServerPlan};
+use crate::{Layout, ServerPlan, WorkPaths};
 
 /// Settings that make a start cheaper and change nothing of a recovery: no measuring, no memory that is
 /// filled before it is needed, nothing remembered of the last run.
@@ -33,7 +31,7 @@ impl ServerPlan {
     /// writes nothing more than one that is killed, but a kill can cut a page in half that goes through
     /// the page cache.
     #[must_use]
-    pub fn for_recovery(&self, layout: Layout, work_dir: impl Into<PathBuf>) -> Self {
+    pub fn for_recovery(&self, layout: Layout, work: WorkPaths) -> Self {
         let mut settings = self.settings.clone();
         let mut set = |name: &str, value: &str| {
             settings.set(name, value).expect("a setting of the table, and a value that it takes");
@@ -52,11 +50,6 @@ impl ServerPlan {
         } else if self.binary.version >= VALIDATE_PATHS {
             set("raw.innodb_validate_tablespace_paths", "OFF");
         }
-        Self {
-            settings,
-            memory_bytes: None,
-            tcp: false,
-            ..Self { layout, work_dir: work_dir.into(), ..self.clone() }
-        }
+        Self { settings, memory_bytes: None, tcp: false, ..Self { layout, work, ..self.clone() } }
     }
 }

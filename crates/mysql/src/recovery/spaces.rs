@@ -5,9 +5,10 @@ use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::Unverified;
+use super::in_dir::{InDir, list, open_dir};
 use super::page::{self, Form, PageFacts, word};
 use crate::layout::{Layout, is_undo};
 
@@ -49,20 +50,20 @@ impl Space {
     /// first.
     pub(super) fn all(layout: &Layout) -> Result<Vec<Self>, Unverified> {
         let system = layout.data.join(SYSTEM);
-        let mut first = Self::open(&system, None)?
+        let mut first = Self::open(&InDir { dir: open_dir(&layout.data)?, name: SYSTEM.to_owned() }, None)?
             .ok_or_else(|| Unverified::form(&system, "an empty system tablespace"))?;
         first.left_out = first.doublewrite().map_err(Unverified::at("read", &system))?;
         let default = (first.page_size, first.form);
         let mut spaces = vec![first];
-        for path in files(layout)? {
-            spaces.extend(Self::open(&path, Some(default))?);
+        for file in files(layout)? {
+            spaces.extend(Self::open(&file, Some(default))?);
         }
         Ok(spaces)
     }
 
     /// Opens one; none where it is empty. `default` is used where page 0 is all zeros.
-    fn open(path: &Path, default: Option<(usize, Form)>) -> Result<Option<Self>, Unverified> {
-        let file = File::open(path).map_err(Unverified::at("open", path))?;
+    fn open(file: &InDir, default: Option<(usize, Form)>) -> Result<Option<Self>, Unverified> {
+        let (path, file) = (&file.path(), file.open()?);
         let len = file.metadata().map_err(Unverified::at("look at", path))?.len();
         if len == 0 {
             return Ok(None);
@@ -155,31 +156,24 @@ impl Flags {
 }
 
 /// The tablespaces' files, without the system tablespace.
-fn files(layout: &Layout) -> Result<Vec<PathBuf>, Unverified> {
+fn files(layout: &Layout) -> Result<Vec<InDir>, Unverified> {
+    let data = open_dir(&layout.data)?;
     let mut found = Vec::new();
-    for (path, name) in list(&layout.data)? {
+    for file in list(&data)? {
         // MySQL keeps temporary tablespaces in a directory of this name.
-        if path.is_dir() && name != "#innodb_temp" {
-            found.extend(list(&path)?.into_iter().filter(|(_, name)| name.ends_with(".ibd")));
-        } else if name.ends_with(".ibd") || is_undo(&name) {
-            found.push((path, name));
+        match data.open_sub(&file.name) {
+            Ok(inner) if file.name != "#innodb_temp" => {
+                found.extend(list(&inner)?.into_iter().filter(|file| file.name.ends_with(".ibd")));
+            }
+            _ if file.name.ends_with(".ibd") || is_undo(&file.name) => found.push(file),
+            _ => {}
         }
     }
     if let Some(undo) = &layout.undo {
-        found.extend(list(undo)?.into_iter().filter(|(_, name)| is_undo(name)));
+        found.extend(list(&open_dir(undo)?)?.into_iter().filter(|file| is_undo(&file.name)));
     }
-    let mut paths: Vec<PathBuf> = found.into_iter().map(|(path, _)| path).collect();
-    paths.sort();
-    Ok(paths)
-}
-
-/// Paths and names of what a directory holds.
-pub(super) fn list(dir: &Path) -> Result<Vec<(PathBuf, String)>, Unverified> {
-    let named = |entry: io::Result<std::fs::DirEntry>| {
-        entry.map(|entry| (entry.path(), entry.file_name().to_string_lossy().into_owned()))
-    };
-    let read = std::fs::read_dir(dir).and_then(|entries| entries.map(named).collect());
-    read.map_err(Unverified::at("list", dir))
+    found.sort_by_cached_key(InDir::path);
+    Ok(found)
 }
 
 #[cfg(test)]

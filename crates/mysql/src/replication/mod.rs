@@ -13,6 +13,7 @@ mod words;
 
 use ebbtide_load::{Endpoint, LoadError, Session};
 
+use crate::login::Password;
 use crate::{Server, ServerError};
 
 pub use crate::replication_part::{Position, ReplicationPart};
@@ -25,18 +26,19 @@ use words::Words;
 
 /// The account that replicas log in with.
 const USER: &str = "ebbtide_replica";
-/// It is good for a server that listens on 127.0.0.1 alone and lives for minutes.
-const PASSWORD: &str = "ebbtide";
+/// Where they log in from: by this address the account is found whatever name it has.
+const FROM: &str = "127.0.0.1";
 
-/// Where replicas reach a source.
+/// Where replicas reach a source, and the password of their account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
     host: String,
     port: u16,
+    password: Password,
 }
 
-/// Makes a started server a source: its binary log begins anew, and replicas have an account. The server needs
-/// a binary log and a TCP port ([`ServerPlan::tcp`](crate::ServerPlan::tcp)).
+/// Makes a started server a source: its binary log begins anew, and replicas on this machine have an account with a new
+/// password. The server needs a binary log and a TCP port ([`ServerPlan::tcp`](crate::ServerPlan::tcp)).
 ///
 /// # Errors
 /// The server's.
@@ -46,21 +48,22 @@ pub struct Address {
 pub fn open(server: &Server) -> Result<Address, ServerError> {
     let mut session = server.session()?;
     let words = Words::of(&session);
+    let password = Password::random().map_err(ServerError::io("read random bytes for a password"))?;
     for sql in [
         "SET SESSION sql_log_bin=0",
-        &format!("CREATE USER IF NOT EXISTS '{USER}'@'%' IDENTIFIED BY '{PASSWORD}'"),
-        &format!("CREATE USER IF NOT EXISTS '{USER}'@'localhost' IDENTIFIED BY '{PASSWORD}'"),
-        &format!("GRANT REPLICATION SLAVE ON *.* TO '{USER}'@'%'"),
-        &format!("GRANT REPLICATION SLAVE ON *.* TO '{USER}'@'localhost'"),
+        &format!("DROP USER IF EXISTS '{USER}'@'{FROM}'"),
+        &format!("CREATE USER '{USER}'@'{FROM}' IDENTIFIED BY '{}'", password.text()),
+        &format!("GRANT REPLICATION SLAVE ON *.* TO '{USER}'@'{FROM}'"),
         words.reset(),
     ] {
         session.execute(sql)?;
     }
     let tcp = server.target().endpoints.into_iter().find_map(|endpoint| match endpoint {
-        Endpoint::Tcp { host, port } => Some(Address { host, port }),
+        Endpoint::Tcp { host, port } => Some((host, port)),
         Endpoint::Unix(_) => None,
     });
-    Ok(tcp.expect("a source is started with a port"))
+    let (host, port) = tcp.expect("a source is started with a port");
+    Ok(Address { host, port, password })
 }
 
 /// Has a server follow a source from the beginning of its binary log.
@@ -72,7 +75,7 @@ pub fn follow(session: &mut Session, source: &Address, position: Position) -> Re
     if let Some(sql) = words.forget(position) {
         session.execute(sql)?;
     }
-    session.execute(&words.change_source(source, (USER, PASSWORD), position))?;
+    session.execute(&words.change_source(source, USER, position))?;
     resume(session)
 }
 

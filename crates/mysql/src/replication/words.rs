@@ -76,18 +76,13 @@ impl Words {
     }
 
     /// Has a server take the binary log of a source from its beginning.
-    pub(super) fn change_source(
-        self,
-        address: &Address,
-        account: (&str, &str),
-        position: Position,
-    ) -> String {
+    pub(super) fn change_source(self, address: &Address, user: &str, position: Position) -> String {
         let (statement, word) = match self.uses_source() {
             true => ("CHANGE REPLICATION SOURCE TO", "SOURCE"),
             false => ("CHANGE MASTER TO", "MASTER"),
         };
-        let Address { host, port } = address;
-        let (user, password) = account;
+        let Address { host, port, password } = address;
+        let password = password.text();
         let (log, at) = FIRST;
         let by_file = format!("{word}_LOG_FILE='{log}', {word}_LOG_POS={at}");
         let begin = match (self, position) {
@@ -212,10 +207,12 @@ fn interval(text: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::login::Password;
 
     fn change(version: &str, position: Position) -> String {
-        let address = Address { host: "127.0.0.1".into(), port: 3307 };
-        Words::of_version(version).change_source(&address, ("u", "p"), position)
+        let password = Password::fixed("p");
+        let address = Address { host: "127.0.0.1".into(), port: 3307, password };
+        Words::of_version(version).change_source(&address, "u", position)
     }
 
     #[test]

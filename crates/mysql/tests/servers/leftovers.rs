@@ -7,13 +7,14 @@ use std::time::{Duration, Instant};
 
 use ebbtide_mysql::{Cleared, Layout, Server, ServerPlan, clear_leftovers};
 
-use crate::support::{Bench, PATIENCE, lives, start};
+use crate::support::{Bench, PATIENCE, lives, start, work};
 
 /// Makes this program play the process that is killed: the server's program, and the directory.
 const ROLE: &str = "EBBTIDE_TEST_KILLED_PARENT";
 
 fn plan_in(bench: &Bench, dir: &Path) -> ServerPlan {
-    let mut plan = ServerPlan::new(bench.binary.clone(), Layout::single(dir.join("data")), dir.join("run/w"));
+    let mut plan =
+        ServerPlan::new(bench.binary.clone(), Layout::single(dir.join("data")), work(&dir.join("run"), "w"));
     plan.memory_bytes = Some(1 << 30);
     plan.require_memory = false;
     plan
@@ -60,7 +61,7 @@ fn a_killed_process_leaves_no_server_and_the_next_one_clears_the_rest() {
     let pid: u32 = words.next().unwrap().parse().unwrap();
     let group = words.next().unwrap().to_owned();
     assert!(lives(pid));
-    assert_eq!(clear_leftovers(&dir.join("run")), Cleared::default(), "its owner lives");
+    assert_eq!(clear_leftovers(&dir.join("run/records")), Cleared::default(), "its owner lives");
 
     parent.kill().unwrap();
     parent.wait().unwrap();
@@ -69,14 +70,14 @@ fn a_killed_process_leaves_no_server_and_the_next_one_clears_the_rest() {
         assert!(Instant::now() < deadline, "the server outlives its parent");
         std::thread::sleep(Duration::from_millis(5));
     }
-    let cleared = clear_leftovers(&dir.join("run")).cleared;
+    let cleared = clear_leftovers(&dir.join("run/records")).cleared;
     if group == "none" {
         println!("SKIPPED: memory cgroups, of which one would be left");
     } else {
         assert!(cleared.iter().any(|line| line.ends_with(&group)), "{cleared:?}");
     }
     assert_eq!(cgroup_dir(&group), None);
-    assert_eq!(clear_leftovers(&dir.join("run")), Cleared::default());
+    assert_eq!(clear_leftovers(&dir.join("run/records")), Cleared::default());
     start(&plan_in(&bench, dir)).stop(PATIENCE).unwrap();
 }
 
@@ -88,5 +89,5 @@ fn a_value_that_is_dropped_takes_its_server_and_its_cgroup_along() {
     let pid = server.pid();
     drop(server);
     assert!(!lives(pid));
-    assert!(!dir.join("run/w/server.json").exists() && !dir.join("run/w/sock").exists());
+    assert!(!dir.join("run/records/w.json").exists() && !dir.join("run/w/own").exists());
 }

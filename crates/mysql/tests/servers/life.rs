@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::{Duration, Instant};
 
-use ebbtide_load::Cancel;
+use ebbtide_load::{Cancel, Target};
 use ebbtide_mysql::{Binary, Flavour, GivenUp, ProcessEnd, Server, ServerError, ServerPlan, initialize};
 
 use crate::support::{Bench, PATIENCE, count, death, fill, lives, on_each_server, start};
@@ -24,6 +24,61 @@ on_each_server! {
         assert_eq!(off, "1");
         assert!(server.cpu_time() > Duration::ZERO);
         server.stop(PATIENCE).unwrap();
+    }
+
+    fn a_server_has_a_password_of_its_own_start_and_no_rights_on_the_machine(bench) {
+        let plan = ServerPlan { tcp: true, ..bench.plan() };
+        let mut passwords = Vec::new();
+        for _ in 0..2 {
+            let server = start(&plan);
+            let target = server.target();
+            assert_eq!(target.endpoints.len(), 2);
+            for endpoint in &target.endpoints {
+                ebbtide_load::Session::open_without_database(&target, endpoint).unwrap();
+                for password in ["", "wrong"] {
+                    let stranger = Target { password: password.into(), ..target.clone() };
+                    let refused = ebbtide_load::Session::open_without_database(&stranger, endpoint);
+                    let error = refused.map(drop).unwrap_err();
+                    assert!(error.to_string().contains("Access denied"), "{endpoint}: {error}");
+                }
+            }
+            let mut session = server.session().unwrap();
+            let open = "SELECT COUNT(*) FROM mysql.user WHERE user = 'root' AND authentication_string = ''";
+            assert_eq!(session.value(open).unwrap().as_deref(), Some("0"), "no root without a password");
+            let files = session.value("SELECT CONCAT(COALESCE(@@secure_file_priv, 'NULL'), ' ', @@local_infile)");
+            let files = files.unwrap().unwrap();
+            let (secure, infile) = files.rsplit_once(' ').unwrap();
+            assert!(["0", "OFF"].contains(&infile), "{infile}");
+            assert!(secure == "NULL" || std::fs::read_dir(secure).unwrap().count() == 0, "{secure}");
+            let own = plan.work.dir.join("own");
+            for private in [&own, &plan.layout.data] {
+                let mode = std::fs::metadata(private).unwrap().permissions().mode();
+                assert_eq!(mode & 0o777, 0o700, "{}", private.display());
+            }
+            let process = std::path::PathBuf::from(format!("/proc/{}", server.pid()));
+            let status = std::fs::read_to_string(process.join("status")).unwrap();
+            let value = |name: &str| {
+                let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+                line.trim_start_matches(':').trim().to_owned()
+            };
+            assert_eq!(value("NoNewPrivs"), "1");
+            if rustix::process::geteuid().is_root() {
+                for set in ["CapInh", "CapPrm", "CapEff", "CapBnd"] {
+                    assert_eq!(value(set).trim_start_matches('0'), "", "{set}");
+                }
+                assert_eq!(value("Groups"), "");
+            }
+            let environment = std::fs::read(process.join("environ")).unwrap();
+            let names = String::from_utf8_lossy(&environment);
+            let names: Vec<&str> = names.split('\0').filter_map(|line| Some(line.split_once('=')?.0)).collect();
+            // Wrappers of unpacked servers are shells, and their loader takes libraries by a variable.
+            assert!(names.iter().all(|name| ["PATH", "PWD", "SHLVL", "_", "OLDPWD"].contains(name)), "{names:?}");
+            passwords.push(target.password);
+            server.stop(PATIENCE).unwrap();
+            let left = |name: &str| plan.work.dir.join(name).exists();
+            assert!(!left("init.sql") && !left("client.cnf") && !left("own"), "nothing is left of it");
+        }
+        assert_ne!(passwords[0], passwords[1]);
     }
 
     fn rows_outlive_a_clean_stop_and_a_kill(bench) {
@@ -200,7 +255,7 @@ fn a_start_that_is_cancelled_ends_with_its_server() {
     let mut plan = bench.plan();
     plan.binary = slow(&bench, bench.binary.flavour);
     ends_when_cancelled(&plan.cancel, || Server::start(&plan, &|_| ()).map(drop));
-    assert!(!ebbtide_mysql::is_recorded(&plan.work_dir), "nothing of it is left");
+    assert!(!ebbtide_mysql::is_recorded(&plan.work), "nothing of it is left");
 }
 
 #[test]

@@ -4,6 +4,7 @@
 
 mod leftovers;
 mod life;
+mod links;
 mod memory;
 mod recovery;
 mod refusals;

@@ -43,7 +43,7 @@ on_each_server! {
         let (server, mut plan) = bench.started();
         let error = refusal(&plan);
         assert!(matches!(error, ServerError::InUse { .. }), "{error:?}");
-        plan.work_dir = bench.path("other");
+        plan.work = bench.work("other");
         let error = refusal(&plan);
         let pid = server.pid().to_string();
         assert!(matches!(&error, ServerError::InUse { pid: by, .. } if *by == pid), "{error:?}");

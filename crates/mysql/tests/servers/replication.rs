@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use ebbtide_load::{Cancel, Session};
+use ebbtide_load::{Cancel, Session, Target};
 use ebbtide_mysql::replication::{
     self, Heartbeat, LagReader, Position, ReplicaLost, ReplicationPart, Status,
 };
@@ -22,7 +22,7 @@ fn pair(bench: &Bench, position: Position) -> (Server, Server) {
     copy(&source.layout.data, &data);
     let replica = ServerPlan {
         part: Some(ReplicationPart { server_id: 2, replica: true, position }),
-        ..ServerPlan::new(bench.binary.clone(), Layout::single(data), bench.path("r"))
+        ..ServerPlan::new(bench.binary.clone(), Layout::single(data), bench.work("r"))
     };
     let (source, replica) = (start(&source), start(&replica));
     let address = replication::open(&source).unwrap();
@@ -47,6 +47,14 @@ fn follows_and_stops(bench: &Bench, position: Position) {
     let (source, replica) = pair(bench, position);
     let mut session = replica.session().unwrap();
     assert!(replication::status(&mut source.session().unwrap()).unwrap().is_none(), "it follows nobody");
+    let accounts = "SELECT GROUP_CONCAT(host) FROM mysql.user WHERE user = 'ebbtide_replica'";
+    let from = source.session().unwrap().value(accounts).unwrap();
+    assert_eq!(from.as_deref(), Some("127.0.0.1"), "replicas on this machine alone");
+    for password in ["", "ebbtide"] {
+        let user = "ebbtide_replica".to_owned();
+        let stranger = Target { user, password: password.into(), ..source.target() };
+        assert!(Session::open_without_database(&stranger, &stranger.endpoints[1]).is_err(), "'{password}'");
+    }
     fill(&source, 500);
     let deadline = Instant::now() + PATIENCE;
     while replica.session().unwrap().value("SELECT COUNT(*) FROM test.t").ok().flatten().as_deref()

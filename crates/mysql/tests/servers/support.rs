@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use ebbtide_mysql::{Binary, Layout, Server, ServerError, ServerPlan, initialize};
+use ebbtide_mysql::{Binary, Layout, Server, ServerError, ServerPlan, WorkPaths, initialize};
 use tempfile::TempDir;
 
 /// Long enough for a machine that is busy with other things.
@@ -43,13 +43,18 @@ impl Bench {
         }
     }
 
+    /// The paths of a server's work directory.
+    pub(crate) fn work(&self, name: &str) -> WorkPaths {
+        work(self.dir.path(), name)
+    }
+
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
 
     /// A plan for an empty directory.
     pub(crate) fn empty_plan(&self) -> ServerPlan {
-        ServerPlan::new(self.binary.clone(), Layout::single(self.path("data")), self.path("w"))
+        ServerPlan::new(self.binary.clone(), Layout::single(self.path("data")), work(self.dir.path(), "w"))
     }
 
     /// A plan for a copy of data that were made with no settings.
@@ -67,7 +72,7 @@ impl Bench {
             let _ = std::fs::remove_dir_all(&kept);
             let dir = open_dir();
             let layout = Layout::single(dir.path().join("data"));
-            let plan = ServerPlan::new(self.binary.clone(), layout, dir.path().join("w"));
+            let plan = ServerPlan::new(self.binary.clone(), layout, work(dir.path(), "w"));
             initialize(&plan, &|_| {}).unwrap();
             copy(&plan.layout.data, &kept);
         }
@@ -79,6 +84,11 @@ impl Bench {
         let plan = self.plan();
         (start(&plan), plan)
     }
+}
+
+/// The paths of a server's work directory in a directory.
+pub(crate) fn work(dir: &Path, name: &str) -> WorkPaths {
+    WorkPaths { dir: dir.join(name), records: dir.join("records") }
 }
 
 /// A directory that the server's user may enter.

@@ -25,7 +25,7 @@ impl Fixture {
 
     /// Attaches the volume with a file system, which is made where there is none.
     fn mount(&self, fs: FsType) -> Result<Arc<Attachment>, HostError> {
-        let mount = MountRequest { dir: self.dir("mnt"), fs, destroy: false, grow: false };
+        let mount = MountRequest { dir: self.dir("mnt"), fs, destroy: false, grow: false, noexec: false };
         self.attach(Export::Block { mount: Some(mount) })
     }
 

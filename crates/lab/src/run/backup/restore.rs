@@ -4,11 +4,12 @@
 //! CHECK TABLE calls every table whole; and the workload's own condition holds, which is the number of rows for
 //! sysbench's workloads that keep it, and the twelve consistency conditions for TPC-C.
 
-use std::fs::OpenOptions;
+use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
 
+use ebbtide_dir::{Access, Dir};
 use ebbtide_load::tpcc::{self, CheckOptions};
 use ebbtide_load::{Cancel, DATABASE};
 use ebbtide_mysql::backup::{self as tools, Source};
@@ -88,7 +89,7 @@ impl Restore<'_> {
         let plan = ServerPlan {
             settings,
             layout: Layout::single(&dir),
-            work_dir: self.lab.work_dir(WORK),
+            work: self.lab.work(WORK),
             part: self.server.part.filter(|_| matches!(made.at, BackupPlace::Snapshot(_))),
             ..self.server.clone()
         };
@@ -197,8 +198,7 @@ fn damage(at: &BackupPlace<'_>, dir: &Path) -> std::io::Result<()> {
     match at {
         BackupPlace::Dump(file) => take_row_out(file),
         BackupPlace::Files(_) | BackupPlace::Snapshot(_) => {
-            let (file, len) = largest_table(dir)?;
-            let mut file = OpenOptions::new().write(true).open(file)?;
+            let (mut file, len) = largest_table(dir)?;
             // Half of it, in whole pages of any size.
             let pieces = len / DAMAGE.len() as u64;
             file.seek(SeekFrom::Start(pieces / 4 * DAMAGE.len() as u64))?;
@@ -209,7 +209,8 @@ fn damage(at: &BackupPlace<'_>, dir: &Path) -> std::io::Result<()> {
 
 /// Writes blanks over one row of the last statement that inserts several.
 fn take_row_out(file: &Path) -> std::io::Result<()> {
-    let mut file = OpenOptions::new().read(true).write(true).open(file)?;
+    let (dir, name) = (file.parent().unwrap_or(file), file.file_name().unwrap_or_default());
+    let mut file = Dir::open_entry(dir)?.plain_file(name, Access::Write)?;
     let len = file.seek(SeekFrom::End(0))?;
     let from = len.saturating_sub(TAIL_BYTES);
     file.seek(SeekFrom::Start(from))?;
@@ -232,15 +233,18 @@ fn row_of(text: &[u8]) -> Option<(usize, usize)> {
     Some((begin, last + 2 - begin))
 }
 
-/// The largest file of a table below a data directory.
-fn largest_table(dir: &Path) -> std::io::Result<(PathBuf, u64)> {
-    let mut largest: Option<(PathBuf, u64)> = None;
-    let database = dir.join(DATABASE);
-    for entry in std::fs::read_dir(&database)? {
-        let (path, len) = entry.and_then(|entry| Ok((entry.path(), entry.metadata()?.len())))?;
-        let is_table = path.extension().is_some_and(|extension| extension == "ibd");
-        if is_table && largest.as_ref().is_none_or(|(_, most)| len > *most) {
-            largest = Some((path, len));
+/// The largest file of a table below a data directory, to write, and its bytes.
+fn largest_table(dir: &Path) -> std::io::Result<(File, u64)> {
+    let mut largest: Option<(File, u64)> = None;
+    let database = Dir::open_entry(dir)?.open_sub(DATABASE)?;
+    for name in database.files()? {
+        if Path::new(&name).extension().is_none_or(|extension| extension != "ibd") {
+            continue;
+        }
+        let file = database.plain_file(&name, Access::Write)?;
+        let len = file.metadata()?.len();
+        if largest.as_ref().is_none_or(|(_, most)| len > *most) {
+            largest = Some((file, len));
         }
     }
     largest.ok_or_else(|| std::io::Error::new(std::io::ErrorKind::NotFound, "there is no file of a table"))

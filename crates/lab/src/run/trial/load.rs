@@ -1,6 +1,5 @@
 //! What the load of a trial runs, by its workload, and the check of TPC-C's tables after it.
 
-use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -16,6 +15,8 @@ use crate::run::{proc, promotion};
 
 /// How long transactions that are in flight at the end are waited for. The server is killed then.
 const GRACE: Duration = Duration::from_secs(2);
+/// The name of the ledger.
+const LEDGER: &str = "ledger";
 
 impl TrialContext<'_> {
     fn clients(&self) -> ClientOptions {
@@ -34,21 +35,18 @@ impl TrialContext<'_> {
     }
 
     /// Where the load writes what was acknowledged, where that is compared with a promoted replica.
-    pub(super) fn ledger(&self) -> PathBuf {
-        self.lab.files_dir().join("ledger")
+    pub(super) fn ledger(&self) -> Result<PathBuf, StepError> {
+        let failed = |source| StepError::Io { action: "make a directory for the ledger".into(), source };
+        Ok(self.lab.files_dir().map_err(failed)?.path().join(LEDGER))
     }
 
     fn new_ledger(&self) -> Result<LedgerOptions, StepError> {
-        let path = self.ledger();
-        let io = |action: &str| {
-            let action = format!("{action} {}", path.display());
-            move |source| StepError::Io { action, source }
-        };
-        std::fs::create_dir_all(self.lab.files_dir()).map_err(io("make the directory of"))?;
-        match std::fs::remove_file(&path) {
-            Err(source) if source.kind() != ErrorKind::NotFound => Err(io("remove")(source)),
-            _ => Ok(LedgerOptions { path: path.clone(), marks: true }),
-        }
+        let removed = self.lab.files_dir().and_then(|dir| dir.remove_all(LEDGER));
+        removed.map_err(|source| StepError::Io {
+            action: "remove the ledger of another trial".into(),
+            source,
+        })?;
+        Ok(LedgerOptions { path: self.ledger()?, marks: true })
     }
 
     /// Runs the load to its end.

@@ -490,7 +490,7 @@ impl<'a> TrialLoad<'a> {
             return Ok(None);
         };
         self.context.phase(Phase::Promoting);
-        promotion::promote(replica, killed, &self.context.ledger(), self.context.cancel).map(Some)
+        promotion::promote(replica, killed, &self.context.ledger()?, self.context.cancel).map(Some)
     }
 
     /// What begins with the second that follows this one.

@@ -74,8 +74,8 @@ impl<'a> MountedTrial<'a> {
     /// The server of the load.
     pub(super) fn plan(&self, context: &TrialContext<'_>) -> ServerPlan {
         let arm = &context.planned.arm;
-        let work_dir = self.lab.work_dir("trial");
-        let plan = arm_server::server_plan(&self.volumes, context.planned, work_dir, context.cancel);
+        let work = self.lab.work("trial");
+        let plan = arm_server::server_plan(&self.volumes, context.planned, work, context.cancel);
         if arm.topology.is_single() {
             return plan;
         }
@@ -87,8 +87,8 @@ impl<'a> MountedTrial<'a> {
         let by = context.planned.arm.topology.by;
         let Some(replica) = &context.planned.replica else { return Vec::new() };
         let plan = |(number, volumes): (u32, &Volumes<'_>)| {
-            let work_dir = self.lab.work_dir(&format!("replica-{number}"));
-            let plan = arm_server::server_plan(volumes, replica, work_dir, context.cancel);
+            let work = self.lab.work(&format!("replica-{number}"));
+            let plan = arm_server::server_plan(volumes, replica, work, context.cancel);
             topology::as_replica(plan, number, by)
         };
         (1..).zip(&self.replicas).map(plan).collect()

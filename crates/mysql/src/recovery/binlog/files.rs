@@ -1,14 +1,17 @@
 //! Reading the end of the binary log from its files: no server is needed, and little is read.
 
 use std::fs::File;
-use std::io::ErrorKind;
-use std::os::unix::fs::FileExt as _;
+use std::io::{ErrorKind, Read as _};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
+
+use ebbtide_dir::{Access, Owner};
 
 use super::events::{Event, FORMAT_DESCRIPTION, has_checksums};
 use super::{BinlogCommits, Follower, TornTail};
 use crate::Layout;
 use crate::recovery::Unverified;
+use crate::recovery::in_dir::{InDir, list, open_dir};
 
 /// The first bytes of a file, and of one that is encrypted.
 const MAGIC: [u8; 4] = *b"\xfebin";
@@ -21,6 +24,8 @@ const CHAIN: usize = 4;
 const BASE: &str = "binlog.";
 /// The list of its files.
 const INDEX: &str = "binlog.index";
+/// More than it ever has, bytes: the server's user may write it.
+const INDEX_BYTES: u64 = 16 << 20;
 
 /// Reads the last transaction of each of `clients` clients (from 0) from the files of the binary log, the
 /// newest first, and of each file its end first, until every client was seen.
@@ -37,9 +42,9 @@ pub fn binlog_tail(layout: &Layout, clients: u32) -> Result<BinlogCommits, Unver
         return Err(Unverified::form(dir, "it holds no binary log"));
     }
     let mut commits = BinlogCommits::default();
-    for path in files.into_iter().rev() {
-        commits.files.push(path.file_name().unwrap_or_default().to_string_lossy().into_owned());
-        let Some(log) = Log::open(&path)? else { continue };
+    for file in files.into_iter().rev() {
+        commits.files.push(file.name.clone());
+        let Some(log) = Log::open(&file)? else { continue };
         let (found, torn) = log.tail(|found| all_seen(&commits, found, clients))?;
         for (client, seq) in found.last {
             // What is in an older file came before.
@@ -62,8 +67,16 @@ pub fn binlog_tail(layout: &Layout, clients: u32) -> Result<BinlogCommits, Unver
 pub fn own_binlog_index(layout: &Layout) -> Result<(), Unverified> {
     let Some(dir) = &layout.binlog else { return Ok(()) };
     let index = dir.join(INDEX);
-    let text = match std::fs::read_to_string(&index) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+    let held = open_dir(dir)?;
+    let read = || {
+        let mut text = String::new();
+        let file = held.plain_file(INDEX, Access::Read)?;
+        let facts = file.metadata()?;
+        file.take(INDEX_BYTES).read_to_string(&mut text)?;
+        Ok((text, facts))
+    };
+    let (text, facts) = match read() {
+        Err::<_, std::io::Error>(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         read => read.map_err(Unverified::at("read", &index))?,
     };
     let own = |line: &str| {
@@ -77,7 +90,10 @@ pub fn own_binlog_index(layout: &Layout) -> Result<(), Unverified> {
     if owned == text {
         return Ok(());
     }
-    std::fs::write(&index, owned).map_err(Unverified::at("write", &index))
+    // It stays the server's, which goes on with it.
+    let owner = Owner { uid: facts.uid(), gid: facts.gid() };
+    let mode = facts.mode() & 0o777;
+    held.replace(INDEX, owned.as_bytes(), mode, Some(owner)).map_err(Unverified::at("write", &index))
 }
 
 fn all_seen(commits: &BinlogCommits, follower: &Follower, clients: u32) -> bool {
@@ -85,22 +101,17 @@ fn all_seen(commits: &BinlogCommits, follower: &Follower, clients: u32) -> bool 
 }
 
 /// The files, the oldest first.
-fn files(dir: &Path) -> Result<Vec<PathBuf>, Unverified> {
-    let entries = std::fs::read_dir(dir).map_err(Unverified::at("list", dir))?;
-    let mut files = Vec::new();
-    for entry in entries {
-        let path = entry.map_err(Unverified::at("list", dir))?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let number = name.strip_prefix(BASE).and_then(|number| number.parse::<u64>().ok());
-        files.extend(number.map(|number| (number, path)));
-    }
-    files.sort();
-    Ok(files.into_iter().map(|(_, path)| path).collect())
+fn files(dir: &Path) -> Result<Vec<InDir>, Unverified> {
+    let number = |file: &InDir| file.name.strip_prefix(BASE).and_then(|number| number.parse::<u64>().ok());
+    let mut files = list(&open_dir(dir)?)?;
+    files.retain(|file| number(file).is_some());
+    files.sort_by_key(number);
+    Ok(files)
 }
 
 /// A file of the binary log.
-struct Log<'a> {
-    path: &'a Path,
+struct Log {
+    path: PathBuf,
     file: File,
     len: u64,
     checksums: bool,
@@ -108,12 +119,12 @@ struct Log<'a> {
     first: u64,
 }
 
-impl<'a> Log<'a> {
+impl Log {
     /// Opens one; none where not even its first event is whole, as in one that was just begun.
-    fn open(path: &'a Path) -> Result<Option<Self>, Unverified> {
-        let file = File::open(path).map_err(Unverified::at("open", path))?;
+    fn open(file: &InDir) -> Result<Option<Self>, Unverified> {
+        let (path, file) = (&file.path(), file.open()?);
         let len = file.metadata().map_err(Unverified::at("look at", path))?.len();
-        let mut log = Self { path, file, len, checksums: false, first: 0 };
+        let mut log = Self { path: path.clone(), file, len, checksums: false, first: 0 };
         let start = log.bytes(0, 4096.min(len))?;
         if start.starts_with(&ENCRYPTED) {
             return Err(Unverified::form(path, "it is encrypted"));
@@ -178,10 +189,10 @@ impl<'a> Log<'a> {
         while at < bytes.len() {
             let place = from + to_u64(at);
             let Some(event) = Event::read(&bytes[at..], place, self.checksums) else {
-                let torn = TornTail { file: self.path.to_owned(), at: place, bytes: Some(self.len - place) };
+                let torn = TornTail { file: self.path.clone(), at: place, bytes: Some(self.len - place) };
                 return Ok((follower, Some(torn)));
             };
-            follower.take(&event.meaning().map_err(|why| Unverified::form(self.path, why))?);
+            follower.take(&event.meaning().map_err(|why| Unverified::form(&self.path, why))?);
             at += event.len;
             if event.ends_file() {
                 break;
@@ -192,8 +203,8 @@ impl<'a> Log<'a> {
 
     fn bytes(&self, from: u64, len: u64) -> Result<Vec<u8>, Unverified> {
         let mut bytes =
-            vec![0; usize::try_from(len).map_err(|_| Unverified::form(self.path, "too large to read"))?];
-        self.file.read_exact_at(&mut bytes, from).map_err(Unverified::at("read", self.path))?;
+            vec![0; usize::try_from(len).map_err(|_| Unverified::form(&self.path, "too large to read"))?];
+        self.file.read_exact_at(&mut bytes, from).map_err(Unverified::at("read", &self.path))?;
         Ok(bytes)
     }
 }

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use super::super::table::{Form, Here, table};
 use super::super::value::ValueKind;
 use super::servers;
-use crate::{Binary, Flavour, Layout, Server, ServerPlan, initialize};
+use crate::{Binary, Flavour, Layout, Server, ServerPlan, WorkPaths, initialize};
 
 /// What a server reports of a variable.
 struct ServerOption {
@@ -24,7 +24,8 @@ const MYSQL: &str = "SELECT VARIABLE_NAME, MIN_VALUE, MAX_VALUE FROM performance
 fn reported(binary: &Binary) -> BTreeMap<String, ServerOption> {
     let dir = tempfile::Builder::new().prefix("ebbtide-settings-").tempdir().unwrap();
     std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
-    let plan = ServerPlan::new(binary.clone(), Layout::single(dir.path().join("data")), dir.path().join("w"));
+    let work = WorkPaths { dir: dir.path().join("w"), records: dir.path().join("records") };
+    let plan = ServerPlan::new(binary.clone(), Layout::single(dir.path().join("data")), work);
     initialize(&plan, &|_| {}).unwrap();
     let server = Server::start(&plan, &|_| {}).unwrap();
     let sql = if binary.flavour == Flavour::MariaDb { MARIADB } else { MYSQL };

@@ -22,7 +22,7 @@ on_each_server! {
         let mut layout = plan.layout.clone();
         layout.data = bench.path("image");
         copy(&plan.layout.data, &layout.data);
-        let quick = plan.for_recovery(layout.clone(), bench.path("q"));
+        let quick = plan.for_recovery(layout.clone(), bench.work("q"));
         let began = Instant::now();
         let server = start(&quick);
         assert!(server.ready_after() > Duration::from_millis(10) && server.ready_after() <= began.elapsed());
@@ -61,7 +61,7 @@ on_each_server! {
                 writer.join().unwrap();
             }
             no_page_is_bad(&bench.binary, &plan.layout);
-            server = start_killed(&plan.for_recovery(plan.layout.clone(), bench.path("q")));
+            server = start_killed(&plan.for_recovery(plan.layout.clone(), bench.work("q")));
             let checks = check_tables(&mut server.session().unwrap(), "test").unwrap();
             assert!(checks.iter().all(|check| check.ok), "{checks:?}");
             let found = LogEvidence::read(&server.log_tail(usize::MAX));
