@@ -170,14 +170,16 @@ WRAPPER
     chmod 755 "$tree/bin/$program"
 }
 
-# The version that a wrapper ($1) answers with has to begin with $2.
+# The version that a tree's ($1) wrapper answers with has to begin with $3. It is kept: `ebbtide run --check` starts no
+# server.
 check_version() {
-    local said
-    said=$("$1" --no-defaults --version) || { say "$1 does not run"; return 1; }
+    local said wrapper=$1/bin/$2
+    said=$("$wrapper" --no-defaults --version) || { say "$wrapper does not run"; return 1; }
+    printf '%s\n' "$said" >"$1/version" || return 1
     case $said in
-        *" Ver $2"*) say "$said" ;;
+        *" Ver $3"*) say "$said" ;;
         *)
-            say "wanted version $2, and the registry has: $said"
+            say "wanted version $3, and the registry has: $said"
             return 1
             ;;
     esac
@@ -195,7 +197,7 @@ fetch() {
     # shellcheck disable=SC2086 # several packages
     debian_packages "$tree" "$suite" $packages || return 1
     write_wrapper "$tree" "$program" || return 1
-    check_version "$tree/bin/$program" "$version" || return 1
+    check_version "$tree" "$program" "$version" || return 1
     recipe "$name" >"$tree/recipe" || return 1
     # The server's user reads them too.
     chmod -R a+rX "$tree" || return 1
@@ -240,6 +242,10 @@ main() {
             say "$name could not be fetched"
             failed=3
         else
+            # A tree of an earlier version of this script has none.
+            if [ ! -s "$CACHE/$name/version" ]; then
+                check_version "$CACHE/$name" "$program" "$(rows "$name" | cut -d'|' -f3)" || failed=3
+            fi
             printf '%s\t%s\n' "$name" "$(wrapper "$name" "$program")"
         fi
         clean

@@ -199,8 +199,12 @@ pub(crate) struct Listed<'a> {
 pub(crate) struct RunPlan<'a> {
     /// The experiment with every default filled in.
     pub(crate) experiment: &'a Experiment,
-    /// The server program.
-    pub(crate) server: &'a Binary,
+    /// The server program; null where the version of a program is not known without starting it.
+    pub(crate) server: Option<&'a Binary>,
+    /// The programs whose version is not known without starting them. Options and arms that are left out depend on it: they are
+    /// empty where this is not.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) not_started: Vec<String>,
     /// The servers of the load that are another program than this one, by arm name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) sources: BTreeMap<String, ProgramFacts>,
@@ -277,6 +281,9 @@ pub(crate) struct DocumentsPlan<'a> {
     pub(crate) estimate_s: u64,
     /// What this machine or user lacks to run them.
     pub(crate) missing: &'a [String],
+    /// The programs whose version is not known without starting them; arms that a server would lack are in the plan then.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) not_started: Vec<String>,
 }
 
 /// An experiment of the documents' set before it runs.

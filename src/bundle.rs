@@ -208,6 +208,10 @@ fn several_up_to(most: u64, named: &Path, dir: &Path, prefix: &str) -> anyhow::R
     let mut bytes = 0;
     for name in &names {
         let path = dir.join(name);
+        if leads_out(dir, &path) {
+            note(&format!("warning: {} is a link out of {}, and is not read", path.display(), dir.display()));
+            continue;
+        }
         let text = match contents(&path) {
             Ok(text) => text,
             Err(error) => {
@@ -238,6 +242,12 @@ fn several_up_to(most: u64, named: &Path, dir: &Path, prefix: &str) -> anyhow::R
         return Err(foreign(named, "no file in it is of a known kind"));
     }
     Ok(known)
+}
+
+/// Whether a file of a directory is a link to what lies outside of it: who packed the directory is not who reads it.
+fn leads_out(dir: &Path, path: &Path) -> bool {
+    path.is_symlink()
+        && !matches!((dir.canonicalize(), path.canonicalize()), (Ok(dir), Ok(real)) if real.starts_with(&dir))
 }
 
 /// Whether the system did not let a file be read.
@@ -497,6 +507,20 @@ mod tests {
         put("c", "version\t8.0.36\n");
         let error = several_up_to(20, dir.path(), dir.path(), "").unwrap_err().to_string();
         assert!(error.contains("have over 20 B"), "{error}");
+    }
+
+    #[test]
+    fn a_link_out_of_a_directory_is_not_read() {
+        use std::os::unix::fs::symlink;
+        let dir = tempfile::tempdir().unwrap();
+        let (inside, outside) = (dir.path().join("bundle"), dir.path().join("other"));
+        std::fs::create_dir(&inside).unwrap();
+        std::fs::write(&outside, "[mysqld]\nsync_binlog=0\n").unwrap();
+        std::fs::write(inside.join("variables"), "version\t8.0.36\n").unwrap();
+        symlink(&outside, inside.join("my.cnf")).unwrap();
+        symlink(inside.join("variables"), inside.join("again")).unwrap();
+        let seen = read(std::slice::from_ref(&inside), &Hints::default()).unwrap();
+        assert_eq!((seen.configured, seen.variables.unwrap().get("version")), (None, Some("8.0.36")));
     }
 
     #[test]

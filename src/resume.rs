@@ -6,16 +6,21 @@ use clap::Parser as _;
 use ebbtide_lab::experiment::Overrides;
 use ebbtide_lab::record::ServerFacts;
 use ebbtide_lab::shell_words::{quoted, unquoted};
-use ebbtide_mysql::Binary;
+use ebbtide_mysql::{Binary, NamedServers, ServerError, is_trusted};
 
 use crate::cli::Cli;
 use crate::exit::Refusal;
 use crate::run::detect;
+use crate::text::note;
 
-/// The command that goes on with the run in a directory, from wherever it is given.
-pub(crate) fn command(lab: &str, out: &Path) -> String {
+/// The command that goes on with the run in a directory, from wherever it is given. A program that the user has named has to
+/// be allowed again: the directory could be anyone's.
+pub(crate) fn command(lab: &str, out: &Path, servers: &ServerFacts) -> String {
     let out = std::path::absolute(out).unwrap_or_else(|_| out.to_owned());
-    format!("ebbtide {lab} --resume --out {}", quoted(&out.display().to_string()))
+    let of_arms = servers.sources.values().chain(servers.replicas.values()).map(|program| &program.path);
+    let trusted = |path: &String| is_trusted(Path::new(path));
+    let allow = if of_arms.chain([&servers.path]).all(trusted) { "" } else { " --allow-servers" };
+    format!("ebbtide {lab} --resume --out {}{allow}", quoted(&out.display().to_string()))
 }
 
 /// The name of an experiment, or the path of its file as it is found from every directory.
@@ -51,12 +56,26 @@ pub(crate) fn other_command(out: &Path) -> anyhow::Error {
     Refusal::usage(message).hint("name the experiment and all options that it was begun with").into()
 }
 
-/// The server of a run that goes on: the one that was given now, or the one that it was begun with.
-pub(crate) fn server(given: Option<&Path>, known: &ServerFacts) -> anyhow::Result<Binary> {
+/// The server of a run that goes on: the one that was given now, or the one that it was begun with. The latter is named by a
+/// file of the directory, and is started only if it is trusted or allowed.
+pub(crate) fn server(
+    given: Option<&Path>,
+    known: &ServerFacts,
+    out: &Path,
+    servers: &NamedServers,
+) -> anyhow::Result<Binary> {
     if given.is_some() {
         return detect(given);
     }
-    Binary::detect(Some(Path::new(&known.path))).map_err(|error| {
+    if !is_trusted(Path::new(&known.path)) {
+        note(&format!("note: {} names the server program {}", out.display(), known.path));
+    }
+    servers.find(&known.path).map_err(|error| {
+        if let ServerError::NotAllowed { .. } = error {
+            let hint =
+                "name the server with --server PATH, or allow that of the results with --allow-servers";
+            return Refusal::usage(error.to_string()).hint(hint).into();
+        }
         let message = format!("the server of this run, {}, is gone: {error}", known.version.trim());
         Refusal::environment(message).hint("name a server of the same version with --server PATH").into()
     })
@@ -79,6 +98,20 @@ mod tests {
         assert_eq!((changes.quick, changes.seed), (true, Some(9)));
         assert_eq!(changes.set, [("a / b.io_capacity".to_owned(), "7".to_owned())]);
         super::begun("a test", Path::new("out")).unwrap_err();
+    }
+
+    #[test]
+    fn the_command_that_goes_on_allows_the_programs_that_the_user_had_named() {
+        let facts = |path: &str| ServerFacts { path: path.to_owned(), ..ServerFacts::default() };
+        let named = command("run", Path::new("/o"), &facts("/nowhere/mysqld"));
+        assert_eq!(named, "ebbtide run --resume --out /o --allow-servers");
+        let Ok(own) = Binary::detect(None) else { return println!("SKIPPED: no server program") };
+        let own = own.path.display().to_string();
+        assert_eq!(command("run", Path::new("/o"), &facts(&own)), "ebbtide run --resume --out /o");
+        let other =
+            ebbtide_lab::record::ProgramFacts { path: "/nowhere/mysqld".into(), ..Default::default() };
+        let facts = ServerFacts { replicas: [("a".to_owned(), other)].into(), ..facts(&own) };
+        assert!(command("run", Path::new("/o"), &facts).ends_with(" --allow-servers"));
     }
 
     #[test]

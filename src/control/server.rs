@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use ebbtide_device::host::Home;
-use rustix::fs::{Mode, fchmod};
-use rustix::net::{AddressFamily, Shutdown, SocketAddrUnix, SocketFlags, SocketType, shutdown};
+use ebbtide_device::socket;
+use rustix::net::{Shutdown, shutdown};
 
 use super::client::Answer;
 use super::{Envelope, Reply, Request, VERSION};
@@ -45,7 +45,7 @@ impl Listener {
         let path = home.socket();
         let refusal = || Refusal::environment(format!("cannot listen at {}", path.display()));
         home.remove_socket().with_context(refusal)?;
-        let socket = listen(&path).with_context(|| {
+        let socket = socket::listen(&path, 0o600).with_context(|| {
             refusal().hint("a socket's path is at most 107 bytes long: choose a shorter --home")
         })?;
         let identity = home.socket_identity().ok_or_else(|| {
@@ -77,21 +77,6 @@ impl Drop for Listener {
         }
     }
 }
-
-/// A socket has the permissions that its descriptor had before it was bound, so that nobody can connect in
-/// between (Linux, `unix_bind_bsd` in net/unix/af_unix.c).
-fn listen(path: &std::path::Path) -> std::io::Result<UnixListener> {
-    let address = SocketAddrUnix::new(path)?;
-    let socket =
-        rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
-    fchmod(&socket, Mode::RUSR | Mode::WUSR)?;
-    rustix::net::bind(&socket, &address)?;
-    rustix::net::listen(&socket, BACKLOG)?;
-    Ok(socket.into())
-}
-
-/// Clients that may wait to be accepted, as many as the standard library lets wait.
-const BACKLOG: i32 = 128;
 
 /// Reads one client's request, has it handled and sends the answer. A client that has gone away
 /// does not disturb what it asked for.
@@ -187,7 +172,7 @@ mod tests {
         let victim = dir.path().join("victim");
         std::fs::write(&victim, "mine").unwrap();
         std::os::unix::fs::symlink(&victim, home.socket()).unwrap();
-        let before = rustix::process::umask(Mode::empty());
+        let before = rustix::process::umask(rustix::fs::Mode::empty());
         let listener = Listener::bind(home);
         rustix::process::umask(before);
         let listener = listener.unwrap();

@@ -30,7 +30,7 @@ pub(crate) struct CrashArgs {
     /// Print the experiment's file, to copy and change
     #[arg(long, requires = "experiment")]
     pub(super) show: bool,
-    /// Check the experiment and print what would run; run nothing
+    /// Check the experiment and print what would run; run nothing, not even a server for its version
     #[arg(long, requires = "experiment", conflicts_with = "show")]
     pub(super) check: bool,
     /// The short form: the file's [quick], else fewer cuts of the same arms
@@ -55,6 +55,10 @@ pub(crate) struct CrashArgs {
     /// The server program [default: mariadbd or mysqld of this machine]
     #[arg(long, value_name = "PATH")]
     pub(super) server: Option<PathBuf>,
+    /// Start server programs that the experiment's file or the results of --resume name. Without it only the machine's own
+    /// and fetched ones (`./dev servers`) are, and those of --server and --set. Whoever wrote the file chose the program
+    #[arg(long)]
+    pub(super) allow_servers: bool,
     /// Images that are judged side by side [default: as many as there are processors]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=64))]
     pub(super) checkers: Option<u8>,

@@ -9,29 +9,34 @@ use ebbtide_lab::experiment::{self, Experiment};
 use ebbtide_lab::results::DATABASE;
 use ebbtide_lab::run::{self as lab, Plan, RunOptions};
 use ebbtide_load::Cancel;
-use ebbtide_mysql::Binary;
+use ebbtide_mysql::{Binary, NamedServers};
 
 use super::args::CrashArgs;
 use crate::answers::GainPlan;
 use crate::run::status::span;
-use crate::run::{Measured, Shown, measured, quoted, refuse_experiment};
+use crate::run::{Measured, Shown, measured, name_servers, quoted, refuse_experiment};
 use crate::text::{count, line};
 
-/// The experiment of the lab that measures what the risk buys; none where the experiment names none, or nobody wants
-/// it. What cannot be run is refused here, before anything is cut.
-pub(super) fn wanted(
-    experiment: &Experiment,
-    args: &CrashArgs,
-    catalog: &Catalog,
-    server: &Binary,
-) -> anyhow::Result<Option<Plan>> {
+/// The experiment of the lab that measures what the risk buys; None where the experiment names none, or nobody wants it.
+pub(super) fn wanted(experiment: &Experiment, args: &CrashArgs) -> anyhow::Result<Option<Experiment>> {
     if args.no_gain {
         return Ok(None);
     }
-    let Some(gain) = experiment::load_gain(experiment, args.quick).map_err(refuse_experiment)? else {
-        return Ok(None);
-    };
-    lab::plan(gain, catalog, server).map(Some).map_err(refuse_experiment)
+    let gain = experiment::load_gain(experiment, args.quick).map_err(refuse_experiment)?;
+    if let Some(gain) = &gain {
+        name_servers(gain, experiment.gain.as_deref().unwrap_or_default());
+    }
+    Ok(gain)
+}
+
+/// Its plan. What cannot be run is refused here, before anything is cut.
+pub(super) fn plan(
+    gain: Option<Experiment>,
+    catalog: &Catalog,
+    server: &Binary,
+    servers: &NamedServers,
+) -> anyhow::Result<Option<Plan>> {
+    gain.map(|gain| lab::plan_with(gain, catalog, server, servers).map_err(refuse_experiment)).transpose()
 }
 
 /// What it is, for those who ask what would run.
@@ -112,5 +117,6 @@ fn command(named: &str, seed: u64, args: &CrashArgs, home: &Path) -> String {
     words.push(format!("--seed {seed}"));
     words.extend(args.quick.then(|| "--quick".to_owned()));
     words.push("--over-limit".to_owned());
+    words.extend(args.allow_servers.then(|| "--allow-servers".to_owned()));
     words.join(" ")
 }

@@ -17,21 +17,24 @@ use crate::exit::{Exit, Refusal};
 use crate::home::HomePath;
 use crate::resume;
 use crate::run::{
-    Shown, catalog, detect, directory_for, list, pairs, quoted, refuse, refuse_experiment, refuse_results,
-    refuse_run, report_quick, run_plan, show_missing, show_plan, signals, write_report,
+    Shown, allowed, catalog, detect, directory_for, list, name_servers, outline, pairs, quoted, refuse,
+    refuse_experiment, refuse_results, refuse_run, report_quick, run_plan, show_missing, show_plan, signals,
+    unstarted, write_report,
 };
 use crate::signals::cancel_on;
 use crate::text::{line, write};
 use crate::version;
 pub(crate) use args::CrashArgs;
+use ebbtide_catalog::Catalog;
 use ebbtide_crash::record::{CrashRun, GAIN_DIR};
 use ebbtide_crash::results::CrashDatabase;
 use ebbtide_crash::summary::{Standing, Summary, summarize};
 use ebbtide_crash::{self as lab, CrashOptions, CutPlan, KeptError};
 use ebbtide_device::host::Home;
-use ebbtide_lab::experiment::{self, Overrides};
+use ebbtide_lab::experiment::{self, Experiment, Overrides};
 use ebbtide_lab::run::RunError;
 use ebbtide_load::Cancel;
+use ebbtide_mysql::NamedServers;
 use gain::Gain;
 use status::Status;
 
@@ -66,24 +69,17 @@ pub(crate) fn run(args: &CrashArgs, place: &HomePath, json: bool) -> anyhow::Res
     let overrides = Overrides { seed, ..changes(args)? };
     let experiment = experiment::load(name, &overrides).map_err(refuse_experiment)?;
     report_quick(name, &overrides, &experiment, json)?;
-    let server = detect(args.server.as_deref())?;
+    let servers = allowed(args.allow_servers).and_named(experiment::servers_set(name, &overrides));
+    name_servers(&experiment, name);
     let (catalog, laid_over) = catalog(place)?;
-    let gain = gain::wanted(&experiment, args, &catalog, &server)?;
-    let (out, seed, named) = (directory_for(&experiment.name), experiment.seed, experiment.gain.clone());
-    let plan = lab::plan(experiment, &catalog, &server).map_err(refuse_experiment)?;
+    let gained = gain::wanted(&experiment, args)?;
     if args.check {
-        let experiment = plan.plan().experiment();
-        let missing = ebbtide_lab::run::missing(&experiment, plan.plan().server());
-        let gain = gain.map(|plan| plan.experiment());
-        if json {
-            let plan = run_plan(plan.plan(), &experiment, &missing);
-            answers::print(&CrashPlanned { plan, gain: gain.as_ref().map(gain::planned) });
-        } else {
-            show_plan(plan.plan(), &experiment, &missing, json);
-            gain.iter().for_each(|gain| line(&gain::outline(gain)));
-        }
-        return Ok(show_missing(&missing, json));
+        return check(experiment, gained, args.server.as_deref(), &servers.unstarted(), &catalog, json);
     }
+    let server = detect(args.server.as_deref())?;
+    let gain = gain::plan(gained, &catalog, &server, &servers)?;
+    let (out, seed, named) = (directory_for(&experiment.name), experiment.seed, experiment.gain.clone());
+    let plan = lab::plan_with(experiment, &catalog, &server, &servers).map_err(refuse_experiment)?;
     let options = CrashOptions {
         home: place.made()?.root().to_owned(),
         server_named: args.server.as_ref().map(|named| named.display().to_string()),
@@ -106,10 +102,12 @@ fn resume(args: &CrashArgs, json: bool) -> anyhow::Result<Exit> {
     let begun = resume::begun(&record.command, out)?;
     let Command::Crash(begun_with) = &begun.command else { return Err(resume::other_command(out)) };
     let place = &HomePath::of(&begun)?;
-    let server = resume::server(args.server.as_deref(), &record.server)?;
+    let servers = allowed(args.allow_servers);
+    let server = resume::server(args.server.as_deref(), &record.server, out, &servers)?;
     let (catalog, laid_over) = catalog(place)?;
     let experiment = lab::begun_with(&record);
-    let gain = gain::wanted(&experiment, begun_with, &catalog, &server)?;
+    name_servers(&experiment, &out.display().to_string());
+    let gain = gain::plan(gain::wanted(&experiment, begun_with)?, &catalog, &server, &servers)?;
     let named = args.server.as_ref().or(begun_with.server.as_ref());
     let options = CrashOptions {
         home: place.made()?.root().to_owned(),
@@ -123,8 +121,51 @@ fn resume(args: &CrashArgs, json: bool) -> anyhow::Result<Exit> {
     };
     let named = experiment.gain.clone().unwrap_or_default();
     let gain = gain.map(|gain| Gain::new(gain, &named, begun_with, &options));
-    let plan = lab::plan(experiment, &catalog, &server).map_err(refuse_experiment)?;
+    let plan = lab::plan_with(experiment, &catalog, &server, &servers).map_err(refuse_experiment)?;
     cut(plan, options, gain, json)
+}
+
+/// Prints what would run. Nothing is started: what depends on a version that is not known so is left out, and named.
+fn check(
+    experiment: Experiment,
+    gained: Option<Experiment>,
+    named: Option<&Path>,
+    servers: &NamedServers,
+    catalog: &Catalog,
+    json: bool,
+) -> anyhow::Result<Exit> {
+    let all: Vec<&Experiment> = [&experiment].into_iter().chain(&gained).collect();
+    match unstarted(named, &all, servers)? {
+        Ok(server) => {
+            let gain = gain::plan(gained, catalog, &server, servers)?.map(|plan| plan.experiment());
+            let plan = lab::plan_with(experiment, catalog, &server, servers).map_err(refuse_experiment)?;
+            let (experiment, missing) = (plan.plan().experiment(), ebbtide_lab::run::missing(plan.plan()));
+            if json {
+                let plan = run_plan(plan.plan(), &experiment, &missing);
+                answers::print(&CrashPlanned { plan, gain: gain.as_ref().map(gain::planned) });
+            } else {
+                show_plan(plan.plan(), &experiment, &missing, json);
+                gain.iter().for_each(|gain| line(&gain::outline(gain)));
+            }
+            Ok(show_missing(&missing, json))
+        }
+        Err(unknown) => {
+            lab::check_without_server(&experiment, catalog).map_err(refuse_experiment)?;
+            if let Some(gain) = &gained {
+                experiment::check_without_server(gain, catalog).map_err(refuse_experiment)?;
+            }
+            let missing = ebbtide_lab::run::missing_on_machine(&experiment);
+            if json {
+                let plan = outline(&experiment, unknown, &missing);
+                answers::print(&CrashPlanned { plan, gain: gained.as_ref().map(gain::planned) });
+            } else {
+                line(&crate::run::text::outline(&experiment, &unknown));
+                line("nor are the canaries shown, which depend on the server");
+                gained.iter().for_each(|gain| line(&gain::outline(gain)));
+            }
+            Ok(show_missing(&missing, json))
+        }
+    }
 }
 
 /// What the command line changes in the experiment.
@@ -191,7 +232,10 @@ fn cut(plan: CutPlan, options: CrashOptions, gain: Option<Gain>, json: bool) -> 
         line(&text::verdict(record, summary, report));
     }
     if let Some(error) = cancelled {
-        crate::text::note(&format!("{error}; go on with: {}", resume::command("crash", &out)));
+        crate::text::note(&format!(
+            "{error}; go on with: {}",
+            resume::command("crash", &out, &record.server)
+        ));
     }
     let clean = cut.is_whole() && record.cuts.iter().all(is_expected(record));
     Ok(if clean { Exit::Clean } else { Exit::Finding })
@@ -326,5 +370,6 @@ fn command(name: &str, args: &CrashArgs, place: &HomePath, seed: u64) -> String 
     args.region.iter().for_each(|region| add("--region", region));
     words.extend(args.quick.then(|| "--quick".to_owned()));
     words.extend(args.no_gain.then(|| "--no-gain".to_owned()));
+    words.extend(args.allow_servers.then(|| "--allow-servers".to_owned()));
     words.join(" ")
 }

@@ -39,7 +39,7 @@ pub(crate) struct RunArgs {
     /// Print the experiment's file, to copy and change
     #[arg(long, requires = "experiment")]
     pub(super) show: bool,
-    /// Check the experiment and print what would run and for how long; run nothing
+    /// Check the experiment and print what would run and for how long; run nothing, not even a server for its version
     #[arg(long, requires = "subject", conflicts_with = "show")]
     pub(super) check: bool,
     /// The short form: the file's [quick], else fewer and shorter trials of the same arms
@@ -64,6 +64,10 @@ pub(crate) struct RunArgs {
     /// The server program [default: mariadbd or mysqld of this machine]
     #[arg(long, value_name = "PATH")]
     pub(super) server: Option<PathBuf>,
+    /// Start server programs that the experiment's file or the results of --resume name. Without it only the machine's own
+    /// and fetched ones (`./dev servers`) are, and those of --server and --set. Whoever wrote the file chose the program
+    #[arg(long)]
+    pub(super) allow_servers: bool,
     /// Trials of each arm, in place of the experiment's
     #[arg(long, value_name = "N")]
     pub(super) repeats: Option<u32>,

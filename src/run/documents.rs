@@ -15,18 +15,20 @@ use ebbtide_crash::CrashOptions;
 use ebbtide_lab::documents::{
     DocumentExperiment, DocumentResults, ExperimentState, FILE, SCHEMA_VERSION, unmeasured,
 };
-use ebbtide_lab::experiment::{DocumentRun, Experiment, ExperimentError, documents, estimate_after};
+use ebbtide_lab::experiment::{
+    DocumentRun, Experiment, ExperimentError, check_without_server, documents, estimate, estimate_after,
+};
 use ebbtide_lab::page::documents::{FRONT, pages};
 use ebbtide_lab::results::DATABASE;
-use ebbtide_lab::run::{self as lab, RunOptions};
+use ebbtide_lab::run::{self as lab, Plan, RunOptions};
 use ebbtide_lab::summary::{Document, JudgedClaim, NoReading};
 use ebbtide_load::Cancel;
 use ebbtide_mysql::Binary;
 
 use super::status::span;
 use super::{
-    RunArgs, Shown, catalog, detect, directory_for, measured, quoted, refuse_experiment, show_missing,
-    signals, write_whole,
+    RunArgs, Shown, allowed, catalog, detect, directory_for, measured, quoted, refuse_experiment,
+    show_missing, signals, write_whole,
 };
 use crate::answers::{self, DocumentsEnded, DocumentsPlan, PlannedExperiment};
 use crate::cli::Command;
@@ -50,8 +52,8 @@ pub(super) fn run(args: &RunArgs, place: &HomePath, json: bool) -> anyhow::Resul
     }
     let seed = args.seed.unwrap_or_else(ebbtide_text::seed::fresh);
     if args.check {
-        let server = detect(args.server.as_deref())?;
-        return check(args.quick, seed, &catalog(place)?.0, &server, json);
+        let server = super::unstarted(args.server.as_deref(), &[], &allowed(false).unstarted())?;
+        return check(args.quick, seed, &catalog(place)?.0, server, json);
     }
     let server = detect(args.server.as_deref())?;
     let out = args.out.clone().unwrap_or_else(|| directory_for("documents"));
@@ -87,7 +89,8 @@ pub(super) fn resume(args: &RunArgs, out: &Path, json: bool) -> anyhow::Result<E
     let begun = resume::begun(&results.command, out)?;
     let Command::Run(begun_with) = &begun.command else { return Err(resume::other_command(out)) };
     let place = &HomePath::of(&begun)?;
-    let server = resume::server(args.server.as_deref(), &results.server)?;
+    let servers = allowed(args.allow_servers);
+    let server = resume::server(args.server.as_deref(), &results.server, out, &servers)?;
     let over_limit = args.over_limit || begun_with.over_limit;
     Set::new(results, out.to_owned(), place, server, over_limit, json)?.run()
 }
@@ -117,12 +120,12 @@ fn planned(
     seed: u64,
     catalog: &Catalog,
     server: &Binary,
-) -> Result<Experiment, ExperimentError> {
+) -> Result<Plan, ExperimentError> {
     let experiment = run.load(quick, seed)?;
     if is_cut(&experiment) {
-        return Ok(ebbtide_crash::plan(experiment, catalog, server)?.plan().experiment());
+        return Ok(ebbtide_crash::plan(experiment, catalog, server)?.plan().clone());
     }
-    Ok(lab::plan(experiment, catalog, server)?.experiment())
+    lab::plan(experiment, catalog, server)
 }
 
 /// Whether it is for the crash lab.
@@ -140,7 +143,8 @@ fn waiting(
     made: &mut BTreeSet<String>,
 ) -> anyhow::Result<DocumentExperiment> {
     let written = run.load(quick, seed).map_err(refuse_experiment)?;
-    let experiment = planned(run, quick, seed, catalog, server).unwrap_or(written);
+    let plan = planned(run, quick, seed, catalog, server);
+    let experiment = plan.map_or(written, |plan| plan.experiment());
     Ok(DocumentExperiment {
         name: run.name.to_owned(),
         title: experiment.title.clone(),
@@ -152,19 +156,38 @@ fn waiting(
     })
 }
 
-/// Prints what would run, and for how long.
-fn check(quick: bool, seed: u64, catalog: &Catalog, server: &Binary, json: bool) -> anyhow::Result<Exit> {
+/// Prints what would run, and for how long, on a server that is not started; of one whose version is not known so, the
+/// experiments as they are written.
+fn check(
+    quick: bool,
+    seed: u64,
+    catalog: &Catalog,
+    server: Result<Binary, Vec<String>>,
+    json: bool,
+) -> anyhow::Result<Exit> {
     let mut all = Vec::new();
     let mut made = BTreeSet::new();
     let mut missing: Vec<String> = Vec::new();
     for run in documents() {
-        let experiment = planned(run, quick, seed, catalog, server).map_err(refuse_experiment)?;
-        for what in lab::missing(&experiment, server) {
+        let (experiment, estimate, lacks) = match &server {
+            Ok(server) => {
+                let plan = planned(run, quick, seed, catalog, server).map_err(refuse_experiment)?;
+                let experiment = plan.experiment();
+                let estimate = estimate_after(&experiment, server, &mut made);
+                (experiment, estimate, lab::missing(&plan))
+            }
+            Err(_) => {
+                let experiment = run.load(quick, seed).map_err(refuse_experiment)?;
+                check_without_server(&experiment, catalog).map_err(refuse_experiment)?;
+                let (estimate, lacks) = (estimate(&experiment), lab::missing_on_machine(&experiment));
+                (experiment, estimate, lacks)
+            }
+        };
+        for what in lacks {
             if !missing.contains(&what) {
                 missing.push(what);
             }
         }
-        let estimate = estimate_after(&experiment, server, &mut made);
         let arms = experiment.arms.iter().map(|arm| arm.name.clone()).collect();
         all.push(PlannedExperiment {
             name: run.name,
@@ -175,7 +198,13 @@ fn check(quick: bool, seed: u64, catalog: &Catalog, server: &Binary, json: bool)
     }
     let total: u64 = all.iter().map(|one| one.estimate_s).sum();
     if json {
-        answers::print(&DocumentsPlan { experiments: all, estimate_s: total, missing: &missing });
+        let not_started = server.err().unwrap_or_default();
+        answers::print(&DocumentsPlan {
+            experiments: all,
+            estimate_s: total,
+            missing: &missing,
+            not_started,
+        });
     } else {
         let mut table = TextTable::new(&["EXPERIMENT", "ARMS", "CLAIMS", "ABOUT"]);
         for one in &all {
@@ -183,10 +212,11 @@ fn check(quick: bool, seed: u64, catalog: &Catalog, server: &Binary, json: bool)
             table.row([one.name.to_owned(), one.arms.len().to_string(), one.claims.to_string(), estimate]);
         }
         line(&format!(
-            "{}\n\n{}: about {}",
+            "{}\n\n{}: about {}{}",
             table.text(),
             count(all.len(), "experiment"),
-            span(total as f64)
+            span(total as f64),
+            server.err().map_or(String::new(), |unknown| super::text::not_started(&unknown))
         ));
     }
     Ok(show_missing(&missing, json))
@@ -374,7 +404,10 @@ impl<'a> Set<'a> {
             note(&format!("{} failed: {}", one.name, one.failed.as_deref().unwrap_or_default()));
         }
         if cancelled || !self.results.is_whole() {
-            note(&format!("go on with what is missing: {}", resume::command("run", &self.out)));
+            note(&format!(
+                "go on with what is missing: {}",
+                resume::command("run", &self.out, &self.results.server)
+            ));
         }
         Ok(if self.results.is_whole() { Exit::Clean } else { Exit::Finding })
     }
@@ -506,7 +539,7 @@ mod tests {
         let (catalog, server) = (Catalog::builtin(), mariadb());
         let mut made = BTreeSet::new();
         let mut seconds = |run: &DocumentRun| {
-            let experiment = planned(run, true, 1, &catalog, &server).unwrap();
+            let experiment = planned(run, true, 1, &catalog, &server).unwrap().experiment();
             (run.name, estimate_after(&experiment, &server, &mut made).as_secs())
         };
         let each: Vec<(&str, u64)> = documents().iter().map(&mut seconds).collect();

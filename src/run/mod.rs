@@ -9,6 +9,7 @@ mod repetition;
 pub(crate) mod status;
 pub(crate) mod text;
 
+use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -22,7 +23,7 @@ use ebbtide_lab::results::{Earlier, ResultsDatabase, ResultsError};
 use ebbtide_lab::run::{self as lab, Plan, RunError, RunOptions};
 use ebbtide_lab::summary::{Summary, summarize};
 use ebbtide_load::Cancel;
-use ebbtide_mysql::Binary;
+use ebbtide_mysql::{Binary, NamedServers, ServerError};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::answers::{self, DeletedAll, Listed, RunEnded, RunPlan};
@@ -74,16 +75,16 @@ pub(crate) fn run(args: &RunArgs, place: &HomePath, json: bool) -> anyhow::Resul
     }
     let experiment = experiment::load(name, &changes).map_err(refuse_experiment)?;
     report_quick(name, &changes, &experiment, json)?;
-    let server = detect(args.server.as_deref())?;
+    let servers = allowed(args.allow_servers).and_named(experiment::servers_set(name, &changes));
+    name_servers(&experiment, name);
     let (catalog, overrides) = catalog(place)?;
-    repetition::refuse_others(&experiment, &server, &earlier)?;
-    let plan = lab::plan(experiment, &catalog, &server).map_err(refuse_experiment)?;
-    let experiment = plan.experiment();
     if args.check {
-        let missing = lab::missing(&experiment, plan.server());
-        show_plan(&plan, &experiment, &missing, json);
-        return Ok(show_missing(&missing, json));
+        return check(experiment, args.server.as_deref(), &servers.unstarted(), &catalog, json);
     }
+    let server = detect(args.server.as_deref())?;
+    let plan = lab::plan_with(experiment, &catalog, &server, &servers).map_err(refuse_experiment)?;
+    repetition::refuse_others(&plan, &earlier)?;
+    let experiment = plan.experiment();
     let options = RunOptions {
         home: place.made()?.root().to_owned(),
         out: args.out.clone().unwrap_or_else(|| directory_for(&experiment.name)),
@@ -109,9 +110,10 @@ fn resume(args: &RunArgs, json: bool) -> anyhow::Result<Exit> {
     let Command::Run(begun_with) = &begun.command else { return Err(resume::other_command(out)) };
     let place = &HomePath::of(&begun)?;
     let earlier = repetition::earlier(&args.against, Some(out))?;
-    let server = resume::server(args.server.as_deref(), &record.server)?;
+    let servers = allowed(args.allow_servers);
+    let server = resume::server(args.server.as_deref(), &record.server, out, &servers)?;
     let (catalog, overrides) = catalog(place)?;
-    repetition::refuse_others(&record.experiment, &server, &earlier)?;
+    name_servers(&record.experiment, &out.display().to_string());
     let options = RunOptions {
         home: place.made()?.root().to_owned(),
         out: out.to_owned(),
@@ -121,8 +123,95 @@ fn resume(args: &RunArgs, json: bool) -> anyhow::Result<Exit> {
         ebbtide: version::of_results(),
         overrides,
     };
-    let plan = lab::plan(record.experiment, &catalog, &server).map_err(refuse_experiment)?;
+    let plan = lab::plan_with(record.experiment, &catalog, &server, &servers).map_err(refuse_experiment)?;
+    repetition::refuse_others(&plan, &earlier)?;
     measure(plan, options, &earlier, json)
+}
+
+/// The server programs that files may name.
+pub(crate) fn allowed(any: bool) -> NamedServers {
+    NamedServers::default().and_any(any)
+}
+
+/// Reports the server programs that an experiment names, before any of them is started.
+pub(crate) fn name_servers(experiment: &Experiment, place: &str) {
+    for server in experiment.named_servers() {
+        crate::text::note(&format!("note: {place} names the server program {server}"));
+    }
+}
+
+/// The run's server and whether all servers that experiments name are known without starting any; else those whose version is
+/// not known so.
+pub(crate) fn unstarted(
+    named: Option<&Path>,
+    experiments: &[&Experiment],
+    servers: &NamedServers,
+) -> anyhow::Result<Result<Binary, Vec<String>>> {
+    let mut unknown = Vec::new();
+    let own = match Binary::unstarted(named) {
+        Ok(binary) => Some(binary),
+        Err(ServerError::VersionUnknown { path }) => {
+            unknown.push(path.display().to_string());
+            None
+        }
+        Err(error) => return Err(refuse_server(error, named)),
+    };
+    for words in experiments.iter().flat_map(|experiment| experiment.named_servers()) {
+        match servers.find(&words) {
+            Err(ServerError::VersionUnknown { path }) => unknown.push(path.display().to_string()),
+            Err(error @ ServerError::NotAllowed { .. }) => return Err(refuse(error, false, None)),
+            // The plan says what is wrong with it, or leaves its arm out.
+            Ok(_) | Err(_) => {}
+        }
+    }
+    Ok(own.filter(|_| unknown.is_empty()).ok_or(unknown))
+}
+
+/// Prints what would run. Nothing is started: what depends on a version that is not known so is left out, and named.
+fn check(
+    experiment: Experiment,
+    named: Option<&Path>,
+    servers: &NamedServers,
+    catalog: &Catalog,
+    json: bool,
+) -> anyhow::Result<Exit> {
+    match unstarted(named, &[&experiment], servers)? {
+        Ok(server) => {
+            let plan = lab::plan_with(experiment, catalog, &server, servers).map_err(refuse_experiment)?;
+            let (experiment, missing) = (plan.experiment(), lab::missing(&plan));
+            show_plan(&plan, &experiment, &missing, json);
+            Ok(show_missing(&missing, json))
+        }
+        Err(unknown) => {
+            experiment::check_without_server(&experiment, catalog).map_err(refuse_experiment)?;
+            let missing = lab::missing_on_machine(&experiment);
+            if json {
+                answers::print(&outline(&experiment, unknown, &missing));
+            } else {
+                line(&text::outline(&experiment, &unknown));
+            }
+            Ok(show_missing(&missing, json))
+        }
+    }
+}
+
+/// What would run on servers whose versions are not known, as an object.
+pub(crate) fn outline<'a>(
+    experiment: &'a Experiment,
+    not_started: Vec<String>,
+    missing: &'a [String],
+) -> RunPlan<'a> {
+    RunPlan {
+        experiment,
+        server: None,
+        not_started,
+        sources: BTreeMap::new(),
+        replicas: BTreeMap::new(),
+        options: BTreeMap::new(),
+        left_out: &[],
+        estimate_s: experiment::estimate(experiment).as_secs(),
+        missing,
+    }
 }
 
 /// Runs the experiment, writes what it found, and prints a summary.
@@ -146,9 +235,9 @@ fn measure(plan: Plan, options: RunOptions, earlier: &[Earlier], json: bool) -> 
         line(&text::verdict(record, summary, report));
     }
     if let Some(error) = cancelled {
-        crate::text::note(&format!("{error}; go on with: {}", resume::command("run", &out)));
+        crate::text::note(&format!("{error}; go on with: {}", resume::command("run", &out, &record.server)));
     } else if !measured.is_whole() {
-        let command = resume::command("run", &out);
+        let command = resume::command("run", &out, &record.server);
         crate::text::note(&format!("trials that failed or were disqualified are run again with: {command}"));
     }
     let agrees = summary.repeated.as_ref().is_none_or(repetition::agrees);
@@ -306,7 +395,8 @@ pub(crate) fn run_plan<'a>(plan: &'a Plan, experiment: &'a Experiment, missing: 
     let ServerFacts { sources, replicas, .. } = lab::server_facts(plan);
     RunPlan {
         experiment,
-        server: plan.server(),
+        server: Some(plan.server()),
+        not_started: Vec::new(),
         sources,
         replicas,
         options: plan.arms().iter().map(options).collect(),
@@ -417,6 +507,7 @@ fn command(name: &str, args: &RunArgs, place: &HomePath, seed: u64) -> String {
     args.region.iter().for_each(|region| add("--region", region));
     words.extend(args.quick.then(|| "--quick".to_owned()));
     words.extend(args.over_limit.then(|| "--over-limit".to_owned()));
+    words.extend(args.allow_servers.then(|| "--allow-servers".to_owned()));
     words.join(" ")
 }
 
@@ -444,11 +535,12 @@ pub(crate) fn refuse_experiment(error: ExperimentError) -> anyhow::Error {
 /// The server of `--server`, or the machine's own. A program that was named and is no server, or not there, is the
 /// request being wrong; that the machine has none is not.
 pub(crate) fn detect(named: Option<&Path>) -> anyhow::Result<Binary> {
-    Binary::detect(named).map_err(|error| {
-        let (environment, hint) =
-            (named.is_none() && error.is_environment(), error.hint().map(str::to_owned));
-        refuse(error, environment, hint)
-    })
+    Binary::detect(named).map_err(|error| refuse_server(error, named))
+}
+
+fn refuse_server(error: ServerError, named: Option<&Path>) -> anyhow::Error {
+    let (environment, hint) = (named.is_none() && error.is_environment(), error.hint().map(str::to_owned));
+    refuse(error, environment, hint)
 }
 
 pub(crate) fn refuse_results(error: ResultsError) -> anyhow::Error {

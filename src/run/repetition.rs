@@ -2,12 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use ebbtide_lab::experiment::Experiment;
 use ebbtide_lab::record::LabRun;
 use ebbtide_lab::results::{Earlier, ResultsError};
-use ebbtide_lab::run as lab;
+use ebbtide_lab::run::{self as lab, Plan};
 use ebbtide_lab::summary::{Repetition, repetition};
-use ebbtide_mysql::Binary;
 
 use super::refuse_results;
 use super::text;
@@ -27,12 +25,8 @@ pub(super) fn earlier(dirs: &[PathBuf], out: Option<&Path>) -> anyhow::Result<Ve
 }
 
 /// Refuses earlier runs of something else, before anything runs.
-pub(super) fn refuse_others(
-    experiment: &Experiment,
-    server: &Binary,
-    earlier: &[Earlier],
-) -> anyhow::Result<()> {
-    lab::refuse_others(experiment, server, earlier).map_err(refuse_results)
+pub(super) fn refuse_others(plan: &Plan, earlier: &[Earlier]) -> anyhow::Result<()> {
+    lab::refuse_others(plan, earlier).map_err(refuse_results)
 }
 
 /// The run that has just ended, among the earlier ones; none where there are none.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use ebbtide_lab::experiment::{self, Arm, Experiment, LoadKind, PlannedArm, Shipped};
+use ebbtide_lab::experiment::{self, Arm, Experiment, LoadKind, Shipped};
 use ebbtide_lab::page::settings::round_trip;
 use ebbtide_lab::record::{LabRun, ProgramFacts, Trial};
 use ebbtide_lab::run::{self as lab, Plan, Prepared};
@@ -72,53 +72,87 @@ fn others(plan: &Plan) -> String {
 
 /// What would run.
 pub(super) fn plan(plan: &Plan, experiment: &Experiment) -> String {
-    let (server, estimate) = (plan.server(), experiment::estimate(experiment));
-    let mut text = format!("{}: {}\nserver: {}\n", experiment.name, experiment.title, server.text.trim());
+    let mut text = title(experiment, plan.server().text.trim());
     text += &others(plan);
-    if !experiment.scale.is_empty() {
-        let _ = writeln!(text, "scale: {}", experiment.scale.trim());
-    }
+    text += &scale(experiment);
     for planned in plan.arms() {
-        let arm = &planned.arm;
-        let _ = writeln!(text, "\n{}", arm.name);
-        for (role, spec) in &arm.volumes {
-            let role = format!("{role:?}").to_lowercase();
-            let _ = writeln!(text, "    {role} volume: {spec}");
-        }
-        let _ = writeln!(
-            text,
-            "    memory {}, about {} of data",
-            size(arm.instance.memory_bytes),
-            size(planned.data_bytes)
-        );
-        let _ = writeln!(text, "    {}", asked_of(arm));
+        text += &arm(&planned.arm, planned.data_bytes);
         for option in &planned.options {
             let _ = writeln!(text, "    {option}");
         }
         if let Some(replica) = &planned.replica {
-            text += &replicas(arm, replica);
+            text += &replicas(&planned.arm, &replica.arm, &replica.options);
         }
     }
+    text + &amount(experiment)
+}
+
+/// What would run on servers whose versions are not known.
+pub(crate) fn outline(experiment: &Experiment, unknown: &[String]) -> String {
+    let mut text = title(experiment, "its version is not known");
+    text += &scale(experiment);
+    for planned in &experiment.arms {
+        text += &arm(planned, planned.tables(experiment.data).data_bytes());
+        if let Some(replica) = planned.replica() {
+            text += &replicas(planned, &replica, &[]);
+        }
+    }
+    text + &amount(experiment) + &not_started(unknown)
+}
+
+/// What was not looked at because servers are not started.
+pub(crate) fn not_started(unknown: &[String]) -> String {
+    format!(
+        "\n\nnot checked: the settings, their option lines, and which arms a server cannot have. They need the version of {}, \
+         which is not known without starting it, and --check starts nothing",
+        unknown.join(" and of ")
+    )
+}
+
+fn title(experiment: &Experiment, server: &str) -> String {
+    format!("{}: {}\nserver: {server}\n", experiment.name, experiment.title)
+}
+
+fn scale(experiment: &Experiment) -> String {
+    let scale = experiment.scale.trim();
+    if scale.is_empty() { String::new() } else { format!("scale: {scale}\n") }
+}
+
+/// An arm without its server's options.
+fn arm(arm: &Arm, data_bytes: u64) -> String {
+    let mut text = format!("\n{}\n", arm.name);
+    for (role, spec) in &arm.volumes {
+        let role = format!("{role:?}").to_lowercase();
+        let _ = writeln!(text, "    {role} volume: {spec}");
+    }
+    let _ =
+        writeln!(text, "    memory {}, about {} of data", size(arm.instance.memory_bytes), size(data_bytes));
+    let _ = writeln!(text, "    {}", asked_of(arm));
+    text
+}
+
+/// How much is run, and how long it takes.
+fn amount(experiment: &Experiment) -> String {
     let (arms, repeats) = (experiment.arms.len(), experiment.trial.repeats);
     let is_cut = experiment.arms.iter().any(|arm| arm.crash.is_some());
-    text + &format!(
+    format!(
         "\n{}, {} of each, {} measured: about {}",
         count(arms, "arm"),
         count(repeats, if is_cut { "stint" } else { "trial" }),
         measured(experiment),
-        span(estimate.as_secs_f64())
+        span(experiment::estimate(experiment).as_secs_f64())
     )
 }
 
 /// The replicas of an arm.
-fn replicas(arm: &Arm, replica: &PlannedArm) -> String {
+fn replicas(arm: &Arm, replica: &Arm, options: &[String]) -> String {
     let topology = &arm.topology;
     let mut text = format!("    {} by {}\n", count(topology.replicas, "replica"), topology.by.name());
-    for (role, spec) in &replica.arm.volumes {
+    for (role, spec) in &replica.volumes {
         let role = format!("{role:?}").to_lowercase();
         let _ = writeln!(text, "        {role} volume: {spec}");
     }
-    for option in &replica.options {
+    for option in options {
         let _ = writeln!(text, "        {option}");
     }
     text

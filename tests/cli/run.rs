@@ -2,7 +2,8 @@
 //! lab's own tests.
 
 use std::fs;
-use std::path::Path;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use ebbtide_lab::experiment::{self, Experiment, Overrides};
@@ -75,6 +76,126 @@ fn a_check_prints_what_would_run_in_the_servers_words_and_runs_nothing() {
     assert!(!home.root().join("lab").exists());
 }
 
+/// A program that answers as a server that is too old does, and leaves who has started it in a file beside it.
+fn stand_in(home: &Home, name: &str) -> (String, PathBuf) {
+    let dir = home.sibling("");
+    fs::set_permissions(&dir, fs::Permissions::from_mode(0o777)).unwrap();
+    let (program, mark) = (dir.join(name), dir.join(format!("{name}.started")));
+    let text = format!(
+        "#!/bin/sh\nid -u >>'{}'\necho 'mysqld  Ver 5.0.1 for Linux on x86_64 (x)'\n",
+        mark.display()
+    );
+    fs::write(&program, text).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    (program.display().to_string(), mark)
+}
+
+#[test]
+fn a_check_starts_no_program_whoever_names_it_and_says_what_it_cannot_know() {
+    let home = Home::new();
+    let (program, mark) = stand_in(&home, "mysqld");
+    let file = home.sibling("mine.toml");
+    let text = format!(
+        "[settings]\nlog_bin = true\n[topology]\nreplicas = 1\n[topology.replica]\nserver = \"{program}\"\n[arms.a]\n"
+    );
+    fs::write(&file, text).unwrap();
+    let file = file.to_str().unwrap();
+    home.run(&["run", file, "--check"])
+        .refused(2, &["names the server program", &program, "--allow-servers"]);
+    let asked = [
+        vec!["run", file, "--check", "--allow-servers"],
+        vec!["run", "same-twice", "--check", "--server", &program],
+        vec!["crash", "ssd-cache", "--check", "--server", &program],
+        vec!["crash", "optimized-writes", "--check", "--server", &program],
+        vec!["run", "--documents", "--check", "--server", &program],
+    ];
+    for words in &asked {
+        let plan = home.run(words).planned().stdout;
+        for expected in ["about ", "not checked: the settings", &program, "--check starts nothing"] {
+            assert!(plan.contains(expected), "{words:?}: '{expected}' is not in: {plan}");
+        }
+        let json = home.run(&[&words[..], &["--json"]].concat()).planned().json();
+        assert_eq!(json["not_started"], serde_json::json!([program]), "{words:?}: {json}");
+    }
+    let set = format!("topology.source.server={program}");
+    let own = home.run(&["run", "same-twice", "--check", "--set", &set]).planned();
+    assert!(own.stdout.contains("not checked"), "{}", own.stdout);
+    home.run(&["run", "same-twice", "--check", "--server", &program, "--volume", "gp3:size=1GiB,iops=99999"])
+        .refused(2, &["iops"]);
+    assert!(!mark.exists(), "nothing was started");
+}
+
+#[test]
+fn a_program_that_a_file_names_is_named_and_needs_to_be_allowed_and_is_never_started_as_root() {
+    if !can(&[Need::Tool("mariadbd")]) {
+        return;
+    }
+    let home = Home::new();
+    let (program, mark) = stand_in(&home, "mysqld");
+    let file = home.sibling("mine.toml");
+    fs::write(&file, format!("[topology.source]\nserver = \"{program}\"\n[arms.a]\n")).unwrap();
+    let file = file.to_str().unwrap();
+    let named = format!("note: {file} names the server program {program}");
+    home.run(&["run", file]).refused(2, &[&named, "was not started", "--allow-servers"]);
+    assert!(!mark.exists(), "nothing was started");
+    let user = || {
+        let text = fs::read_to_string(&mark).unwrap();
+        fs::remove_file(&mark).unwrap();
+        text.trim().to_owned()
+    };
+    home.run(&["run", file, "--allow-servers"]).refused(2, &[&named, "is too old"]);
+    let first = user();
+    home.run(&["run", "same-twice", "--server", &program]).refused(2, &["is too old"]);
+    let second = user();
+    let set = format!("topology.source.server={program}");
+    home.run(&["run", "same-twice", "--set", &set]).refused(2, &["is too old"]);
+    let users = [first, second, user()];
+    if rustix::process::geteuid().is_root() {
+        assert!(users.iter().all(|user| user != "0" && user.parse::<u32>().is_ok()), "{users:?}");
+    }
+}
+
+#[test]
+fn what_a_directory_of_results_names_is_not_started_unless_it_is_allowed() {
+    let home = Home::new();
+    let (program, mark) = stand_in(&home, "mysqld");
+    let out = home.sibling("out");
+    let run = LabRun {
+        // What the directory says of itself allows nothing.
+        command: format!(
+            "ebbtide run same-twice --home {} --server {program} --allow-servers",
+            home.root().display()
+        ),
+        server: ServerFacts { path: program.clone(), ..ServerFacts::default() },
+        ..unmeasured(same_twice(true, 1))
+    };
+    ResultsDatabase::create(&out, &run).unwrap();
+    let resume = ["run", "--resume", "--out", out.to_str().unwrap()];
+    home.run(&resume).refused(2, &["names the server program", &program, "was not started", "--server PATH"]);
+    assert!(!mark.exists(), "nothing was started");
+    home.run(&[&resume[..], &["--allow-servers"]].concat()).refused(3, &["is gone", "too old"]);
+    assert!(mark.exists());
+
+    // An arm of the stored experiment names it, on the machine's own server.
+    if !can(&[Need::Tool("mariadbd")]) {
+        return;
+    }
+    fs::remove_file(&mark).unwrap();
+    let mut experiment = same_twice(true, 2);
+    experiment.arms[0].server = Some(program.clone());
+    let own = ebbtide_mysql::Binary::detect(None).unwrap().path.display().to_string();
+    let out = home.sibling("other");
+    let run = LabRun {
+        command: run.command,
+        server: ServerFacts { path: own, ..ServerFacts::default() },
+        ..unmeasured(experiment)
+    };
+    ResultsDatabase::create(&out, &run).unwrap();
+    home.run(&["run", "--resume", "--out", out.to_str().unwrap()])
+        .refused(2, &["names the server program", &program, "was not started"]);
+    assert!(!mark.exists(), "nothing was started");
+}
+
 #[test]
 fn warehouses_are_planned_and_those_that_do_not_fit_the_volume_are_refused_before_anything_is_made() {
     if !can(&[Need::Tool("mariadbd")]) {
@@ -136,6 +257,20 @@ fn same_twice(quick: bool, seed: u64) -> Experiment {
     experiment::load("same-twice", &Overrides { quick, seed: Some(seed), ..Overrides::default() }).unwrap()
 }
 
+/// A run of the experiment before its first trial.
+fn unmeasured(experiment: Experiment) -> LabRun {
+    LabRun {
+        started_ns: 1_790_000_000_000_000_000 + experiment.seed,
+        command: String::new(),
+        ebbtide: env!("CARGO_PKG_VERSION").into(),
+        host: HostFacts::default(),
+        server: ServerFacts::default(),
+        experiment,
+        overrides: None,
+        trials: Vec::new(),
+    }
+}
+
 /// Leaves what a run of the experiment would, whose second arm carries so many times the first one's rate.
 fn ended(dir: &Path, experiment: Experiment, ratio: f64) {
     let trial = |repeat: u32, arm: usize| {
@@ -160,16 +295,7 @@ fn ended(dir: &Path, experiment: Experiment, ratio: f64) {
         }
     };
     let trials = (0..3).flat_map(|repeat| [trial(repeat, 0), trial(repeat, 1)]).collect();
-    let run = LabRun {
-        started_ns: 1_790_000_000_000_000_000 + experiment.seed,
-        command: String::new(),
-        ebbtide: env!("CARGO_PKG_VERSION").into(),
-        host: HostFacts::default(),
-        server: ServerFacts::default(),
-        experiment,
-        overrides: None,
-        trials,
-    };
+    let run = LabRun { trials, ..unmeasured(experiment) };
     ResultsDatabase::create(dir, &run).unwrap().finish(&summarize(&run)).unwrap();
 }
 

@@ -92,21 +92,13 @@ fn version(root: &Path) -> Result<(String, String)> {
         .find_map(|name| Some(name.strip_prefix("moto-")?.strip_suffix(".dist-info")?.to_owned()))
         .context("the folder has no moto-VERSION.dist-info")?;
     let modified = fs::metadata(root.join("moto/ec2/resources/instance_types.json.gz"))?.modified()?;
-    let seconds = modified.duration_since(std::time::UNIX_EPOCH)?.as_secs();
-    Ok((version, day(seconds / 86_400)))
+    let modified = jiff::Timestamp::try_from(modified)?;
+    Ok((version, day(modified)))
 }
 
-/// A day since 1970, as `2026-08-22` (days_from_civil, reversed; Howard Hinnant, "chrono-compatible low-level date algorithms").
-fn day(days: u64) -> String {
-    let shifted = days + 719_468;
-    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
-    let year = year_of_era + era * 400 + u64::from(month <= 2);
-    format!("{year}-{month:02}-{day:02}")
+/// The day of a time in UTC, as `2026-08-22`.
+fn day(time: jiff::Timestamp) -> String {
+    time.strftime("%Y-%m-%d").to_string()
 }
 
 /// The figures of a type, as a row.
@@ -250,9 +242,10 @@ mod tests {
 
     #[test]
     fn days_are_those_of_the_calendar() {
+        let of = |second| day(jiff::Timestamp::from_second(second).unwrap());
         assert_eq!(
-            (day(0), day(20_687), day(11_016)),
-            ("1970-01-01".into(), "2026-08-22".into(), "2000-02-29".into())
+            [of(0), of(20_687 * 86_400), of(11_017 * 86_400 - 1)],
+            ["1970-01-01", "2026-08-22", "2000-02-29"]
         );
     }
 }

@@ -7,7 +7,7 @@ use ebbtide_device::engine::{CrashReport, CutWrite, GroupCut, ImageRequest, Keep
 use ebbtide_device::host::HostError;
 use ebbtide_lab::experiment::Role;
 use ebbtide_lab::run::error::StepError;
-use ebbtide_lab::run::home::{Lab, TRIAL_PREFIX, fnv1a};
+use ebbtide_lab::run::home::{Lab, TRIAL_PREFIX};
 use ebbtide_load::invariant::{Expected, Journal};
 use ebbtide_mysql::recovery::page;
 use ebbtide_text::seed;
@@ -53,7 +53,7 @@ pub(super) struct CutState {
 
 /// The seed of a cut: from the run's, its arm and its number.
 pub(super) fn seed_of(run: u64, arm: &str, number: u32) -> u64 {
-    let mixed = run ^ fnv1a(arm.as_bytes()) ^ (u64::from(number) << 40);
+    let mixed = run ^ seed::fnv1a(arm.bytes()) ^ (u64::from(number) << 40);
     Xoshiro256PlusPlus::seed_from_u64(mixed).next_u64()
 }
 
@@ -84,7 +84,7 @@ pub(super) fn take(lab: &Lab, mounted: &MountedArm<'_>, seed: u64, keep: Keep) -
         .map(|(role, volume)| ImageRequest {
             volume: volume.live(),
             image: &images[role],
-            seed: seed ^ fnv1a(role.key().as_bytes()),
+            seed: seed ^ seed::fnv1a(role.key().bytes()),
             meta: Value::Null,
         })
         .collect();

@@ -50,4 +50,4 @@ pub use error::KeptError;
 pub use event::{Event, Progress};
 pub use kept_images::{KeptCut, delete as delete_kept, list as list_kept};
 pub use replay::{Replayed, replay};
-pub use run::{CrashOptions, CutPlan, begun_with, plan, run};
+pub use run::{CrashOptions, CutPlan, begun_with, check_without_server, plan, plan_with, run};

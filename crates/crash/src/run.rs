@@ -15,7 +15,7 @@ use ebbtide_lab::run::prepared::{self, Maker};
 use ebbtide_lab::run::schedule::{self, Slot};
 use ebbtide_lab::run::{self as lab_run, Plan, proc};
 use ebbtide_load::Cancel;
-use ebbtide_mysql::Binary;
+use ebbtide_mysql::{Binary, NamedServers};
 use ebbtide_workload::invariant::MAX_CLIENTS;
 use parking_lot::Mutex;
 
@@ -134,7 +134,29 @@ impl CutPlan {
 /// # Errors
 /// As [`ebbtide_lab::experiment::check()`], and arms whose power cannot be cut.
 pub fn plan(experiment: Experiment, catalog: &Catalog, server: &Binary) -> Result<CutPlan, ExperimentError> {
-    lab_run::plan(with_canaries(experiment, server)?, catalog, server).map(CutPlan)
+    plan_with(experiment, catalog, server, &NamedServers::default())
+}
+
+/// [`plan`] with the server programs that the experiment may name.
+///
+/// # Errors
+/// As [`plan`].
+pub fn plan_with(
+    experiment: Experiment,
+    catalog: &Catalog,
+    server: &Binary,
+    servers: &NamedServers,
+) -> Result<CutPlan, ExperimentError> {
+    lab_run::plan_with(with_canaries(experiment, server)?, catalog, server, servers).map(CutPlan)
+}
+
+/// Holds an experiment against the catalogue alone, without the canaries, which depend on the server.
+///
+/// # Errors
+/// As [`ebbtide_lab::experiment::check_without_server`], and arms whose power cannot be cut.
+pub fn check_without_server(experiment: &Experiment, catalog: &Catalog) -> Result<(), ExperimentError> {
+    refuse_what_cannot_be_cut(experiment)?;
+    ebbtide_lab::experiment::check_without_server(experiment, catalog)
 }
 
 /// The experiment that a run was begun with, from what the run has kept of it: [`run`] goes on with it.

@@ -12,5 +12,6 @@ pub mod loopdev;
 pub mod nbd;
 pub mod nvme;
 pub mod request;
+pub mod socket;
 pub mod store;
 pub mod sys;

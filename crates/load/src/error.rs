@@ -49,6 +49,17 @@ pub enum LoadError {
         /// What failed.
         message: String,
     },
+    /// The server asked for the password itself, on a connection whose other end is not known to be the server.
+    #[error(
+        "cannot log in as '{user}': the server's authentication method {plugin} asks for the password as it is, which is \
+         sent only through the server's socket, or over TLS with a certificate that was checked"
+    )]
+    ClearPassword {
+        /// The account.
+        user: String,
+        /// The method's name.
+        plugin: String,
+    },
     /// TLS could not be set up.
     #[error("TLS with {endpoint} failed: {message}")]
     Tls {
@@ -134,6 +145,10 @@ impl LoadError {
             Self::OtherTables { .. } => Some(
                 "give the number of warehouses that the tables have, name another database with --mysql-db, or drop \
                  the tables with `ebbtide load cleanup tpcc --execute` and make them again with `ebbtide load prepare tpcc`",
+            ),
+            Self::ClearPassword { .. } => Some(
+                "name the authority that signed the server's certificate with --mysql-ssl-ca (MySQL makes one: ca.pem in \
+                 its data directory), or connect through --mysql-socket",
             ),
             Self::Authentication { .. } => {
                 Some("check --mysql-user and --mysql-password; --mysql-ssl=on opens more methods")

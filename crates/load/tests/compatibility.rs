@@ -5,7 +5,7 @@ use std::fs;
 use std::process::{Command, Output};
 use std::time::Duration;
 
-use ebbtide_load::{ClientOptions, Endpoint, RunOptions, Tls, Workload};
+use ebbtide_load::{ClientOptions, Endpoint, LoadError, RunOptions, Tls, Workload};
 
 use crate::support::{Server, find, schema};
 
@@ -219,11 +219,11 @@ fn assert_let_in(server: &Server, plugin: &str) {
     }
 }
 
-#[test]
-fn an_encrypted_run_does_the_same_work() {
+/// A key and a certificate of its own for localhost, and the options of a server that has them; None without openssl.
+fn certificate() -> Option<(tempfile::TempDir, std::path::PathBuf, [String; 2])> {
     let Some(openssl) = find("openssl") else {
         println!("SKIPPED: openssl (apt install openssl)");
-        return;
+        return None;
     };
     let keys = tempfile::tempdir().unwrap();
     let (key, cert) = (keys.path().join("key.pem"), keys.path().join("cert.pem"));
@@ -241,6 +241,40 @@ fn an_encrypted_run_does_the_same_work() {
     fs::set_permissions(keys.path(), open(0o755)).unwrap();
     fs::set_permissions(&key, open(0o644)).unwrap();
     let settings = [format!("--ssl-key={}", key.display()), format!("--ssl-cert={}", cert.display())];
+    Some((keys, cert, settings))
+}
+
+#[test]
+fn tls_without_an_authority_does_not_get_the_password() {
+    let Some((_keys, cert, settings)) = certificate() else { return };
+    let Some(server) = Server::start_fetched("mysql-9.7", &[&settings[0], &settings[1]]) else { return };
+    let mut session = server.session();
+    for plugin in ["caching_sha2_password", "sha256_password"] {
+        session
+            .execute(&format!("CREATE USER {plugin}@'127.0.0.1' IDENTIFIED WITH {plugin} BY 's3cret'"))
+            .unwrap();
+        let mut target = server.target();
+        target.endpoints = vec![Endpoint::Tcp { host: "127.0.0.1".into(), port: server.port }];
+        "s3cret".clone_into(&mut target.password);
+        plugin.clone_into(&mut target.user);
+        let mut open = |ca: Option<&std::path::Path>| {
+            target.tls = Some(Tls { ca: ca.map(Into::into) });
+            ebbtide_load::Session::open_without_database(&target, &target.endpoints[0])
+        };
+        let error = open(None).unwrap_err();
+        let is_refused = |error: &LoadError| matches!(error, LoadError::ClearPassword { .. });
+        assert!(is_refused(&error) && error.to_string().contains(plugin), "{error}");
+        open(Some(&cert)).unwrap();
+        // Once the server has it in its cache, it asks for no more than a proof.
+        let again = open(None);
+        assert_eq!(again.is_ok(), plugin == "caching_sha2_password", "{again:?}");
+        assert!(again.err().is_none_or(|error| is_refused(&error)));
+    }
+}
+
+#[test]
+fn an_encrypted_run_does_the_same_work() {
+    let Some((_keys, cert, settings)) = certificate() else { return };
     let Some(server) = Server::start_with(&[&settings[0], &settings[1]]) else { return };
     server.prepare(&options(Workload::ReadWrite));
     let mut target = server.target();

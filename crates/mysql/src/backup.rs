@@ -18,7 +18,7 @@ use crate::cgroup::Cgroup;
 use crate::error::ServerError;
 use crate::launch;
 use crate::layout::{Layout, Maker};
-use crate::process::Process;
+use crate::process::{PATH, Process};
 use crate::server::Server;
 
 /// The longest that a tool is waited for.
@@ -183,7 +183,7 @@ fn dirs(binary: &Binary) -> Vec<PathBuf> {
     let own = binary.path.parent().map(Path::to_owned);
     let beside = own.as_deref().and_then(Path::parent).map(|base| base.join("bin"));
     let mut dirs: Vec<PathBuf> = own.into_iter().chain(beside).collect();
-    for dir in launch::PATH.split(':').map(PathBuf::from) {
+    for dir in PATH.split(':').map(PathBuf::from) {
         if !dirs.contains(&dir) {
             dirs.push(dir);
         }

@@ -2,12 +2,12 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 pub use ebbtide_observe::{Flavour, Version};
 use serde::{Deserialize, Serialize};
 
+use crate::account::Account;
 use crate::error::ServerError;
 use crate::process;
 
@@ -34,7 +34,7 @@ pub struct Binary {
 }
 
 impl Binary {
-    /// Finds out which server a program is. A directory represents the server that was unpacked there, a
+    /// Finds out which server a program is, by starting it without privileges. A directory represents the server that was unpacked there, a
     /// bare name such as `mysql-9.7` for one that `./dev servers` has fetched; without a path it is
     /// `mariadbd`, else `mysqld`, from PATH or the system's directories.
     ///
@@ -86,7 +86,7 @@ impl Binary {
         format!("{} {}", self.flavour, self.version)
     }
 
-    fn check_age(&self) -> Result<(), ServerError> {
+    pub(crate) fn check_age(&self) -> Result<(), ServerError> {
         // --bootstrap with root's empty password, and --initialize-insecure, are what these brought.
         let oldest = if self.is_mariadb() { Version::new(10, 6, 0) } else { Version::new(5, 7, 0) };
         if self.version >= oldest {
@@ -110,7 +110,7 @@ pub(crate) fn fetched_servers() -> PathBuf {
     }
 }
 
-fn program_at(path: &Path) -> Result<PathBuf, ServerError> {
+pub(crate) fn program_at(path: &Path) -> Result<PathBuf, ServerError> {
     let fetched = fetched_servers().join(path);
     let path = std::path::absolute(path).map_err(ServerError::at("resolve", path))?;
     let path = if path.exists() { path } else { fetched };
@@ -126,22 +126,25 @@ fn program_at(path: &Path) -> Result<PathBuf, ServerError> {
     })
 }
 
-fn program_in_path() -> Result<PathBuf, ServerError> {
+pub(crate) fn program_in_path() -> Result<PathBuf, ServerError> {
+    system_programs().find(|candidate| candidate.is_file()).ok_or_else(|| ServerError::NotFound {
+        looked: format!("neither {} in PATH or {}", PROGRAMS.join(" nor "), SYSTEM_DIRS.join(", ")),
+    })
+}
+
+/// Where this machine's own server may be, the first choice first.
+pub(crate) fn system_programs() -> impl Iterator<Item = PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let dirs: Vec<PathBuf> =
         std::env::split_paths(&path).chain(SYSTEM_DIRS.iter().map(PathBuf::from)).collect();
-    PROGRAMS
-        .iter()
-        .flat_map(|name| dirs.iter().map(move |dir| dir.join(name)))
-        .find(|candidate| candidate.is_file())
-        .ok_or_else(|| ServerError::NotFound {
-            looked: format!("neither {} in PATH or {}", PROGRAMS.join(" nor "), SYSTEM_DIRS.join(", ")),
-        })
+    PROGRAMS.iter().flat_map(move |name| dirs.iter().map(|dir| dir.join(name)).collect::<Vec<_>>())
 }
 
-/// What a program answers to arguments with which it reads no data.
-fn answer(path: &Path, arguments: &[&str]) -> Result<String, ServerError> {
-    let mut command = Command::new(path);
+/// What a program answers to arguments with which it reads no data. It is started as a server is: as the server's user, with
+/// nothing of our environment.
+pub(crate) fn answer(path: &Path, arguments: &[&str]) -> Result<String, ServerError> {
+    let account = Account::for_server()?;
+    let mut command = process::command_of(&account.words(), path);
     // Option files of the machine are not ours, and a mistake in one would stop even --version.
     command.arg("--no-defaults").args(arguments);
     let not_a_server = |output: String| ServerError::NotAServer { path: path.to_owned(), output };
@@ -154,12 +157,20 @@ fn answer(path: &Path, arguments: &[&str]) -> Result<String, ServerError> {
         return Ok(text);
     }
     let stderr = String::from_utf8_lossy(&output.stderr);
+    if let Some(words) = stderr.strip_prefix("setpriv: ") {
+        // The likeliest reason why the server's user cannot start what root can.
+        if let Err(error @ ServerError::NotReachable { .. }) = account.check_reach(path) {
+            return Err(error);
+        }
+        let why = words.trim().rsplit(": ").next().unwrap_or_default();
+        return Err(not_a_server(format!("cannot be run: {why}")));
+    }
     let words = stderr.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("fails without a word");
     Err(not_a_server(format!("says '{words}'")))
 }
 
 /// Reads `PROGRAM  Ver VERSION for SYSTEM on MACHINE (DISTRIBUTION)`.
-fn parse_version(text: &str) -> Option<(Flavour, Version)> {
+pub(crate) fn parse_version(text: &str) -> Option<(Flavour, Version)> {
     let mut words = text.split_whitespace();
     // MySQL's clients answer in the same form.
     let program = Path::new(words.next()?).file_name()?.to_str()?;

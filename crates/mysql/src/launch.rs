@@ -17,7 +17,7 @@ use crate::log::{self, Log};
 use crate::login::Password;
 use crate::options::{self, Options, Task};
 use crate::plan::ServerPlan;
-use crate::process::Process;
+use crate::process::{PATH, Process};
 use crate::record::{Record, WorkDir};
 
 /// How long a killed server may take to be gone: its I/O in flight has to be answered first, which a
@@ -26,9 +26,6 @@ const KILL_PATIENCE: Duration = Duration::from_secs(60);
 /// Joins the cgroup whose `cgroup.procs` is the first argument and becomes the rest: so the server is
 /// inside before it takes any memory.
 const JOIN: &str = r#"echo $$ >"$0" && exec "$@""#;
-/// All that a server sees of our environment: variables can change its settings and its libraries. Wrappers of unpacked
-/// servers are shell scripts, which look for their programs here.
-pub(crate) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// A server process that was started, its log, its cgroup, and its work directory.
 #[derive(Debug)]

@@ -6,7 +6,9 @@ mod binary;
 mod end;
 mod error;
 mod layout;
+mod named_servers;
 mod plan;
+mod unstarted;
 
 mod initialize;
 mod server;
@@ -39,6 +41,7 @@ pub use error::{Cause, CgroupError, ServerError, SettingError};
 pub use initialize::initialize;
 pub use launch::missing_for_memory_limit;
 pub use layout::Layout;
+pub use named_servers::{NamedServers, is_trusted};
 pub use plan::{START_TIMEOUT, ServerPlan, WorkPaths};
 pub use record::{Cleared, clear_leftovers, is_recorded};
 pub use server::Server;

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// Includes within includes: MySQL follows ten.
 const DEEPEST: usize = 10;
@@ -92,6 +92,14 @@ pub enum OptionFileWarning {
         /// The file.
         path: PathBuf,
     },
+    /// An include leads out of the files that were given.
+    #[error("{} is left out: it is not in {}", .path.display(), .root.display())]
+    Outside {
+        /// The file or directory.
+        path: PathBuf,
+        /// The directory of the given file.
+        root: PathBuf,
+    },
 }
 
 impl From<OptionFileError> for OptionFileWarning {
@@ -129,25 +137,48 @@ impl OptionFile {
     /// The file itself cannot be read. What goes wrong with an included file is a warning.
     pub fn read(path: &Path) -> Result<Self, OptionFileError> {
         let text = contents(path)?;
-        let mut all = Self::default();
-        all.follow(path, &text, 0, &mut BTreeSet::from([path.to_owned()]));
-        Ok(all)
+        Ok(Follower::default().read(path, &text, 0))
+    }
+
+    /// Takes the text of a file that others have given, and follows includes inside the file's directory alone: an absolute
+    /// path, a `..` or a link that leads out of there is left out, with a warning.
+    #[must_use]
+    pub fn inside_directory(path: &Path, text: &str) -> Self {
+        let root = path.parent().filter(|root| !root.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        Follower { root: Some(root.to_owned()), ..Follower::default() }.read(path, text, 0)
     }
 
     /// Takes the text of a file without what it includes; includes become warnings.
     #[must_use]
     pub fn of_text(path: &Path, text: &str) -> Self {
-        let mut all = Self::default();
-        all.follow(path, text, DEEPEST, &mut BTreeSet::new());
-        all
+        Follower::default().read(path, text, DEEPEST)
     }
 
     /// The options of some groups, in order.
     pub fn of_groups<'a>(&'a self, groups: &'a [String]) -> impl Iterator<Item = &'a OptionLine> {
         self.lines.iter().filter(move |line| groups.contains(&line.group))
     }
+}
 
-    fn follow(&mut self, path: &Path, text: &str, depth: usize, seen: &mut BTreeSet<PathBuf>) {
+/// Reads a file and what it includes.
+#[derive(Debug, Default)]
+struct Follower {
+    file: OptionFile,
+    /// The files that were read or tried.
+    seen: BTreeSet<PathBuf>,
+    /// The directory that includes must not lead out of; None: they may lead anywhere.
+    root: Option<PathBuf>,
+}
+
+impl Follower {
+    /// `depth` is how many includes lead to the file.
+    fn read(mut self, path: &Path, text: &str, depth: usize) -> OptionFile {
+        self.seen.insert(path.to_owned());
+        self.follow(path, text, depth);
+        self.file
+    }
+
+    fn follow(&mut self, path: &Path, text: &str, depth: usize) {
         let mut group = String::new();
         for (number, raw) in (1..).zip(text.lines()) {
             let line = raw.trim();
@@ -155,19 +186,20 @@ impl OptionFile {
                 continue;
             }
             if let Some(directive) = line.strip_prefix('!') {
-                self.include(path, directive, depth, seen);
+                self.include(path, directive, depth);
             } else if let Some(name) = line.strip_prefix('[') {
                 match name.split_once(']') {
                     Some((name, _)) => group = name.trim().to_ascii_lowercase(),
                     None => self
+                        .file
                         .warnings
                         .push(OptionFileWarning::OpenGroup { path: path.to_owned(), line: number }),
                 }
             } else if group.is_empty() {
-                self.warnings.push(OptionFileWarning::NoGroup { path: path.to_owned(), line: number });
+                self.file.warnings.push(OptionFileWarning::NoGroup { path: path.to_owned(), line: number });
             } else {
                 let (name, value) = option(line);
-                self.lines.push(OptionLine {
+                self.file.lines.push(OptionLine {
                     group: group.clone(),
                     name,
                     value,
@@ -178,36 +210,61 @@ impl OptionFile {
         }
     }
 
-    fn include(&mut self, from: &Path, directive: &str, depth: usize, seen: &mut BTreeSet<PathBuf>) {
+    fn include(&mut self, from: &Path, directive: &str, depth: usize) {
         let (word, target) = directive.split_once([' ', '\t']).unwrap_or((directive, ""));
         let target = Path::new(target.trim());
         let below = from.parent().unwrap_or(Path::new(".")).join(target);
         let files = match word {
+            "include" | "includedir" if depth >= DEEPEST => {
+                self.file.warnings.push(OptionFileWarning::NotFollowed { path: below });
+                return;
+            }
             "include" => vec![below],
+            "includedir" if self.leads_out(&below) => return,
             "includedir" => match listed(&below) {
                 Ok(files) => files,
                 Err(error) => {
                     let reason = error.to_string();
-                    self.warnings.push(OptionFileWarning::NotListed { path: below, reason });
+                    self.file.warnings.push(OptionFileWarning::NotListed { path: below, reason });
                     return;
                 }
             },
             _ => {
                 let (path, word) = (from.to_owned(), word.to_owned());
-                self.warnings.push(OptionFileWarning::UnknownDirective { path, word });
+                self.file.warnings.push(OptionFileWarning::UnknownDirective { path, word });
                 return;
             }
         };
         for file in files {
-            if depth >= DEEPEST || seen.len() >= MOST_FILES {
-                self.warnings.push(OptionFileWarning::NotFollowed { path: file });
-            } else if seen.insert(file.clone()) {
+            if self.seen.len() >= MOST_FILES {
+                self.file.warnings.push(OptionFileWarning::NotFollowed { path: file });
+            } else if self.seen.insert(file.clone()) {
+                if self.leads_out(&file) {
+                    continue;
+                }
                 match contents(&file) {
-                    Ok(text) => self.follow(&file, &text, depth + 1, seen),
-                    Err(error) => self.warnings.push(error.into()),
+                    Ok(text) => self.follow(&file, &text, depth + 1),
+                    Err(error) => self.file.warnings.push(error.into()),
                 }
             }
         }
+    }
+
+    /// Whether a path leads out of the directory that includes have to stay in, by whatever it is a link to.
+    fn leads_out(&mut self, path: &Path) -> bool {
+        let Some(root) = &self.root else { return false };
+        let inside = match (root.canonicalize(), path.canonicalize()) {
+            (Ok(root), Ok(real)) => real.starts_with(root),
+            // What is not there is not read; whether it is there is nobody's business outside.
+            (Ok(_), Err(_)) => {
+                path.starts_with(root) && !path.components().any(|part| part == Component::ParentDir)
+            }
+            (Err(_), _) => false,
+        };
+        if !inside {
+            self.file.warnings.push(OptionFileWarning::Outside { path: path.to_owned(), root: root.clone() });
+        }
+        !inside
     }
 }
 
@@ -368,5 +425,47 @@ mod tests {
         );
         assert!(OptionFile::read(&dir.path().join("none")).is_err());
         assert!(OptionFile::read(dir.path()).is_err(), "a directory is no file");
+    }
+
+    #[test]
+    fn a_file_that_others_have_given_includes_nothing_outside_of_its_directory() {
+        use std::os::unix::fs::symlink;
+        let dir = tempfile::tempdir().unwrap();
+        let (inside, outside) = (dir.path().join("bundle"), dir.path().join("secret"));
+        put(&outside, "x.cnf", "[mysqld]\nsecret=1\n");
+        put(&inside, "conf.d/a.cnf", "[mysqld]\na=2\n!include ../b.cnf\n");
+        put(&inside, "b.cnf", "[mysqld]\nb=3\n");
+        symlink(&outside, inside.join("linked.d")).unwrap();
+        symlink(outside.join("x.cnf"), inside.join("conf.d/link.cnf")).unwrap();
+        symlink(inside.join("b.cnf"), inside.join("conf.d/own.cnf")).unwrap();
+        let absolute = outside.join("x.cnf");
+        let text = format!(
+            "[mysqld]\na=1\n!includedir conf.d\n!includedir linked.d\n!includedir {}\n!include {}\n\
+             !include ../secret/x.cnf\n!include linked.d/x.cnf\n!include ../secret/none.cnf\n!include gone.cnf\n",
+            outside.display(),
+            absolute.display(),
+        );
+        let main = put(&inside, "my.cnf", &text);
+        let file = OptionFile::inside_directory(&main, &text);
+        let names: Vec<&str> = file.lines.iter().map(|line| line.name.as_str()).collect();
+        assert_eq!(names, ["a", "a", "b", "b"], "a link that stays inside is followed");
+        let left_out = |warning: &OptionFileWarning| match warning {
+            OptionFileWarning::Outside { path, .. } => Some(path.clone()),
+            _ => None,
+        };
+        let left_out: Vec<PathBuf> = file.warnings.iter().filter_map(left_out).collect();
+        let expected = [
+            inside.join("conf.d/link.cnf"),
+            inside.join("linked.d"),
+            outside,
+            absolute,
+            inside.join("../secret/x.cnf"),
+            inside.join("linked.d/x.cnf"),
+            inside.join("../secret/none.cnf"),
+        ];
+        assert_eq!(left_out, expected);
+        assert!(file.warnings.contains(&OptionFileWarning::Unreadable { path: inside.join("gone.cnf") }));
+        let own = OptionFile::read(&main).unwrap();
+        assert!(own.lines.iter().any(|line| line.name == "secret"), "one's own file includes what it says");
     }
 }

@@ -126,6 +126,7 @@ fn layout_lines(layout: &Layout, binary: &Binary) -> Vec<String> {
 }
 
 fn setting_lines(plan: &ServerPlan, task: Task) -> Result<Vec<String>, ServerError> {
+    plan.settings.check_raw(&plan.binary)?;
     let mut lines = plan.settings.options_for(&plan.binary)?;
     let log_bin = lines.iter().any(|line| is_on(line, "log_bin"));
     if task == Task::Initialize || !log_bin {

@@ -3,6 +3,7 @@
 use std::io::{self, Read as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt as _;
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -16,6 +17,23 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 /// Of a short command's output as much is kept: the help of a server takes 200 KiB.
 const OUTPUT_KEPT: u64 = 1 << 20;
+
+/// All that a program sees of our environment: variables can change its settings and its libraries.
+pub(crate) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// A command for a program behind the words of the account that it runs as, with nothing of our environment.
+pub(crate) fn command_of(words: &[String], program: &Path) -> Command {
+    let mut command = match words {
+        [] => Command::new(program),
+        [first, rest @ ..] => {
+            let mut command = Command::new(first);
+            command.args(rest).arg(program);
+            command
+        }
+    };
+    command.env_clear().env("PATH", PATH).current_dir("/");
+    command
+}
 
 /// How a process ended, and the wake-up of those who wait for it.
 #[derive(Debug, Default)]

@@ -27,9 +27,24 @@ pub fn from_hex(text: &str) -> Option<u64> {
     u64::from_str_radix(text.trim_start_matches("0x"), 16).ok()
 }
 
+/// FNV-1a, 64 bits: a number that follows from bytes, the same on every machine and in every version of this program, for
+/// names and seeds. It keeps nobody out.
+#[must_use]
+pub fn fnv1a(bytes: impl IntoIterator<Item = u8>) -> u64 {
+    bytes.into_iter().fold(0xCBF2_9CE4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_published_test_vectors_come_out() {
+        assert_eq!(fnv1a([]), 0xCBF2_9CE4_8422_2325);
+        assert_eq!(fnv1a(*b"foobar"), 0x8594_4171_F739_67E8);
+    }
 
     #[test]
     fn a_seed_is_read_as_it_is_written() {

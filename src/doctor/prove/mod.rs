@@ -182,7 +182,7 @@ fn refuse_other_maker(seen: &Observation, binary: &Binary) -> anyhow::Result<()>
 /// What would run.
 fn check(plan: &Plan, proposal: &Proposal, json: bool) -> Exit {
     let experiment = plan.experiment();
-    let missing = lab::missing(&experiment, plan.server());
+    let missing = lab::missing(plan);
     if !json {
         line(&format!("{}\nthe workload: {}\n", proposal.text, proposal.workload()));
         let not =
@@ -258,10 +258,10 @@ mod tests {
         for arm in &mut experiment.arms {
             (arm.measure_s, arm.warmup.lead_in_s) = (3, 1);
         }
-        if let [first, ..] = &lab::missing(&experiment, &binary)[..] {
+        let plan = lab::plan(experiment, &Catalog::builtin(), &binary).unwrap();
+        if let [first, ..] = &lab::missing(&plan)[..] {
             return println!("SKIPPED: {first}");
         }
-        let plan = lab::plan(experiment, &Catalog::builtin(), &binary).unwrap();
         let observed = Observed { seen: &seen, cancel: &Cancel::default(), json: true };
         // A trial whose machine was too busy is disqualified, and a gain needs both.
         let tries = (1..=5).find_map(|attempt| {

@@ -4,6 +4,7 @@
 //! Images with the names that tools look for are a list ([`known`]). Another name, or another owner's, is answered with an
 //! image of that name: it is a stand-in like the others. Each well-formed id is one, too.
 
+use ebbtide_text::seed::fnv1a;
 use serde_json::{Map, Value, json};
 
 use super::ask::{Ask, Members};
@@ -128,11 +129,8 @@ struct Image {
 impl Image {
     /// With an id that follows from the owner and the name.
     fn named(owner: &str, name: String, architecture: &'static str) -> Self {
-        // FNV-1a: it only has to be the same at each start.
-        let bytes = owner.bytes().chain([b'/']).chain(name.bytes());
-        let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
+        // It only has to be the same at each start.
+        let hash = fnv1a(owner.bytes().chain([b'/']).chain(name.bytes()));
         Self { id: format!("ami-0{hash:016x}"), name, owner: owner.to_owned(), architecture }
     }
 

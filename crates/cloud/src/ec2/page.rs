@@ -3,6 +3,8 @@
 use std::fmt::Write as _;
 use std::ops::RangeInclusive;
 
+use ebbtide_text::seed::fnv1a;
+
 use super::ask::Input;
 use super::refuse;
 use crate::ApiError;
@@ -105,12 +107,9 @@ fn decode(token: &str, action: &str) -> Result<String, ApiError> {
         .ok_or_else(|| refuse::invalid_value("Unable to parse pagination token"))
 }
 
-/// FNV-1a: it finds slips, nobody is kept out by it.
+/// It finds slips, nobody is kept out by it.
 fn checksum(key: &str, action: &str) -> u64 {
-    let bytes = action.bytes().chain([0]).chain(key.bytes());
-    bytes.fold(0xCBF2_9CE4_8422_2325, |hash: u64, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3)
-    })
+    fnv1a(action.bytes().chain([0]).chain(key.bytes()))
 }
 
 #[cfg(test)]

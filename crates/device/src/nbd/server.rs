@@ -6,7 +6,7 @@ use std::{
     os::{
         fd::{AsFd, BorrowedFd, OwnedFd},
         unix::{
-            fs::{FileTypeExt, MetadataExt, PermissionsExt},
+            fs::{FileTypeExt, MetadataExt},
             net::{UnixListener, UnixStream},
         },
     },
@@ -26,13 +26,11 @@ use super::{
 };
 use crate::clock::{Clock, MonotonicClock};
 use crate::engine::LiveVolume;
+use crate::socket;
 
 /// Bytes of replies that the kernel holds for a client: a queue of 32 replies of 16 KiB, so that
 /// they rarely wait for the client to read.
 const SEND_BUFFER: usize = 1 << 20;
-
-/// Connections that the kernel keeps until they are accepted, as the standard library has it.
-const BACKLOG: i32 = 128;
 
 /// How long to wait before the next accept where the process is out of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -217,33 +215,14 @@ fn listen_unix(path: &Path, mode: u32) -> Result<UnixListener, NbdError> {
         let max = super::address::SOCKET_PATH_MAX;
         return Err(NbdError::PathTooLong { path: path.to_owned(), length, max });
     }
-    let socket = match bind_unix(path, mode) {
+    let listening = match socket::listen(path, mode) {
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
             remove_stale(path)?;
-            bind_unix(path, mode)
+            socket::listen(path, mode)
         }
         other => other,
-    }
-    .map_err(|source| failed(address(), source))?;
-    // The process's mask may have taken bits away.
-    fs::set_permissions(path, fs::Permissions::from_mode(mode))
-        .map_err(|source| failed(address(), source))?;
-    rustix::net::listen(&socket, BACKLOG).map_err(|error| failed(address(), error.into()))?;
-    Ok(socket.into())
-}
-
-/// Binds a socket whose file has `mode`, or less, from its first moment on: the kernel takes the
-/// mode of the socket itself. Nobody can connect before it listens.
-fn bind_unix(path: &Path, mode: u32) -> io::Result<OwnedFd> {
-    let socket = rustix::net::socket_with(
-        rustix::net::AddressFamily::UNIX,
-        rustix::net::SocketType::STREAM,
-        rustix::net::SocketFlags::CLOEXEC,
-        None,
-    )?;
-    rustix::fs::fchmod(&socket, rustix::fs::Mode::from_raw_mode(mode))?;
-    rustix::net::bind(&socket, &rustix::net::SocketAddrUnix::new(path)?)?;
-    Ok(socket)
+    };
+    listening.map_err(|source| failed(address(), source))
 }
 
 /// Removes a socket file on which nobody listens.
@@ -277,21 +256,5 @@ fn failed(address: NbdAddress, source: io::Error) -> NbdError {
         io::ErrorKind::AddrInUse => NbdError::InUse { address },
         io::ErrorKind::PermissionDenied => NbdError::Permission { address, source },
         _ => NbdError::Listen { address, source },
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_socket_has_its_mode_before_anyone_could_set_it() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("s");
-        let _socket = bind_unix(&path, 0o600).unwrap();
-        assert_eq!(fs::symlink_metadata(&path).unwrap().mode() & 0o777, 0o600);
-        // Bound and not listening: there is no moment at which a wrong mode lets someone in.
-        let refused = UnixStream::connect(&path).unwrap_err();
-        assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
     }
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use ebbtide_catalog::{Catalog, InstanceType, Resolved, Spec};
-use ebbtide_mysql::{Binary, SettingError, Settings};
+use ebbtide_mysql::{Binary, NamedServers, SettingError, Settings};
 use ebbtide_observe::switch;
 use ebbtide_volume::{MIB, parse_size};
 
@@ -69,7 +69,8 @@ impl PlannedArm {
     }
 }
 
-/// Holds an experiment against the catalogue and a server. Answers with its arms, in their order.
+/// Holds an experiment against the catalogue and a server. Answers with its arms, in their order. Of the server programs that
+/// it names only trusted ones are taken ([`NamedServers`]).
 ///
 /// # Errors
 /// The first volume that AWS would refuse or that is too small, setting that the server lacks, unknown
@@ -79,7 +80,37 @@ pub fn check(
     catalog: &Catalog,
     binary: &Binary,
 ) -> Result<Vec<PlannedArm>, ExperimentError> {
-    check_on(experiment, catalog, &Programs::find(experiment, binary))
+    check_with(experiment, catalog, binary, &NamedServers::default())
+}
+
+/// [`check()`] with the server programs that it may name.
+///
+/// # Errors
+/// As [`check()`].
+pub fn check_with(
+    experiment: &Experiment,
+    catalog: &Catalog,
+    binary: &Binary,
+    servers: &NamedServers,
+) -> Result<Vec<PlannedArm>, ExperimentError> {
+    check_on(experiment, catalog, &Programs::find(experiment, binary, servers))
+}
+
+/// Holds an experiment against the catalogue alone: what needs the version of a server is not looked at.
+///
+/// # Errors
+/// The first volume that AWS would refuse or that is too small, unknown instance, or plan that contradicts itself.
+pub fn check_without_server(experiment: &Experiment, catalog: &Catalog) -> Result<(), ExperimentError> {
+    check_region(experiment, catalog)?;
+    experiment.arms.iter().try_for_each(|arm| {
+        let of_replica = |replica: &Arm| {
+            resolve(experiment, replica, catalog).map_err(|why| ArmError::OfReplica { why: Box::new(why) })
+        };
+        let checked = resolve(experiment, arm, catalog)
+            .and_then(|_| check_backup(arm))
+            .and_then(|()| arm.replica().as_ref().map(of_replica).transpose());
+        checked.map(drop).map_err(|why| ExperimentError::of_arm(&arm.name, why))
+    })
 }
 
 /// [`check`] with programs that were found before.
@@ -88,17 +119,22 @@ pub(crate) fn check_on(
     catalog: &Catalog,
     programs: &Programs<'_>,
 ) -> Result<Vec<PlannedArm>, ExperimentError> {
-    if experiment.arms.is_empty() {
-        return Err(ExperimentError::NoArms);
-    }
-    catalog.prices(experiment.region.as_deref()).map_err(|error| ExperimentError::Wrong {
-        place: experiment.name.clone(),
-        message: with_hint(&error),
-    })?;
+    check_region(experiment, catalog)?;
     let arms = experiment.arms.iter().map(|arm| {
         check_arm(experiment, arm, catalog, programs).map_err(|why| ExperimentError::of_arm(&arm.name, why))
     });
     arms.collect()
+}
+
+fn check_region(experiment: &Experiment, catalog: &Catalog) -> Result<(), ExperimentError> {
+    if experiment.arms.is_empty() {
+        return Err(ExperimentError::NoArms);
+    }
+    let priced = catalog.prices(experiment.region.as_deref());
+    priced.map(drop).map_err(|error| ExperimentError::Wrong {
+        place: experiment.name.clone(),
+        message: with_hint(&error),
+    })
 }
 
 fn check_arm(
@@ -178,6 +214,30 @@ fn check_server(
     catalog: &Catalog,
     binary: &Binary,
 ) -> Result<PlannedArm, ArmError> {
+    let options = arm.settings.options_for(binary).map_err(ArmError::Setting);
+    let ResolvedArm { volumes, instance, data_bytes } = resolve(experiment, arm, catalog)?;
+    Ok(PlannedArm {
+        arm: arm.clone(),
+        server: binary.clone(),
+        source: None,
+        instance,
+        volumes,
+        options: options?,
+        data_bytes,
+        prepare_key: prepare_key(experiment, arm, binary),
+        collation: None,
+        replica: None,
+    })
+}
+
+/// What an arm resolves to without its server.
+struct ResolvedArm {
+    volumes: BTreeMap<Role, Resolved>,
+    instance: Option<InstanceType>,
+    data_bytes: u64,
+}
+
+fn resolve(experiment: &Experiment, arm: &Arm, catalog: &Catalog) -> Result<ResolvedArm, ArmError> {
     let by = arm.instance.divided_by;
     let mut volumes = BTreeMap::new();
     for (role, text) in &arm.volumes {
@@ -194,25 +254,14 @@ fn check_server(
         })?;
         volumes.insert(*role, resolved.divided(by));
     }
-    let options = arm.settings.options_for(binary).map_err(ArmError::Setting)?;
     check_roles(arm)?;
     check_memory(arm)?;
     let data_bytes = arm.tables(experiment.data).data_bytes();
     for (role, volume) in &volumes {
         check_room(arm, *role, volume, data_bytes)?;
     }
-    Ok(PlannedArm {
-        arm: arm.clone(),
-        server: binary.clone(),
-        source: None,
-        instance: check_instance(arm, &volumes, catalog)?,
-        volumes,
-        options,
-        data_bytes,
-        prepare_key: prepare_key(experiment, arm, binary),
-        collation: None,
-        replica: None,
-    })
+    let instance = check_instance(arm, &volumes, catalog)?;
+    Ok(ResolvedArm { volumes, instance, data_bytes })
 }
 
 /// Whether its server writes a binary log.
@@ -352,7 +401,7 @@ fn check_instance(
 /// are not there or do not go together, and those with a value that they do not take, too; of others that is an error of
 /// the experiment. Answers with a sentence for each of them.
 pub fn fit(experiment: &mut Experiment, binary: &Binary) -> Vec<String> {
-    let programs = Programs::find(experiment, binary);
+    let programs = Programs::find(experiment, binary, &NamedServers::default());
     fit_on(experiment, &programs)
 }
 

@@ -32,7 +32,10 @@ pub use ebbtide_workload::LoadKind;
 
 pub use arm_error::ArmError;
 pub use backup::{BackedUp, BackupMethod, BackupPlan};
-pub use check::{DATA_SEED, PlannedArm, check, estimate, estimate_after, fit, leave_out, prepare_key};
+pub use check::{
+    DATA_SEED, PlannedArm, check, check_with, check_without_server, estimate, estimate_after, fit, leave_out,
+    prepare_key,
+};
 pub(crate) use check::{check_on, fit_on, fit_volumes, trial_estimate};
 pub use crash::{Canary, CrashPlan, End, Fault, Moment};
 pub use documents::{DocumentRun, documents};
@@ -96,6 +99,18 @@ pub fn load(name_or_path: &str, overrides: &Overrides) -> Result<Experiment, Exp
         }
     }
     Ok(Experiment { gain: experiment.gain.map(|gain| relative_to(path, gain)), ..experiment })
+}
+
+/// The server programs that the command line names (`--set topology.replica.server=VALUE` and the like), in the words that
+/// [`load`] gives them.
+#[must_use]
+pub fn servers_set(name_or_path: &str, overrides: &Overrides) -> Vec<String> {
+    let is_server = |path: &str| matches!(path.rsplit('.').next(), Some("server" | "source"));
+    let is_file = shipped().iter().all(|known| known.name != name_or_path);
+    let words = |value: &String| {
+        if is_file { program_of(Path::new(name_or_path), value.clone()) } else { value.clone() }
+    };
+    overrides.set.iter().filter(|(path, _)| is_server(path)).map(|(_, value)| words(value)).collect()
 }
 
 /// A server program that a file names: a path counts from the file's directory, and is found from everywhere then.
@@ -192,6 +207,28 @@ pub fn parse(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn programs_of_the_command_line_have_the_words_that_the_experiment_has_for_them() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("mine.toml");
+        std::fs::write(
+            &file,
+            "title = \"t\"\n[settings]\nlog_bin = true\n[topology]\nreplicas = 1\n[topology.source]\nserver = \"./theirs\"\n[arms.a]\n",
+        )
+        .unwrap();
+        let name = file.to_str().unwrap();
+        let set = vec![
+            ("topology.replica.server".to_owned(), "./ours".to_owned()),
+            ("settings.io_capacity".to_owned(), "300".to_owned()),
+        ];
+        let overrides = Overrides { set, ..Overrides::default() };
+        let (ours, theirs) = (["ours", "theirs"].map(|name| dir.path().join("./").join(name))).into();
+        let of = |path: &Path| std::path::absolute(path).unwrap().display().to_string();
+        assert_eq!(servers_set(name, &overrides), [of(&ours)]);
+        let named = load(name, &overrides).unwrap().named_servers();
+        assert_eq!(named, [of(&ours), of(&theirs)].into());
+    }
 
     #[test]
     fn a_path_counts_from_the_file_that_has_it_and_stays_a_path() {

@@ -1,10 +1,10 @@
 //! The server programs of an experiment: the run's own, and those that servers of its arms name.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
-use ebbtide_mysql::Binary;
+use ebbtide_mysql::{Binary, NamedServers};
 
 use super::arm_error::{ArmError, chain};
 use super::{Arm, Experiment};
@@ -15,6 +15,8 @@ pub(crate) struct Programs<'a> {
     own: &'a Binary,
     /// By the words of the experiment; else why there is none.
     named: BTreeMap<String, Result<Binary, String>>,
+    /// Whether they may be started to ask them something.
+    unstarted: bool,
     collations: RefCell<BTreeMap<PathBuf, String>>,
 }
 
@@ -35,20 +37,25 @@ impl<'p> ArmPrograms<'p> {
     }
 }
 
+impl Experiment {
+    /// The words by which servers of its arms name programs other than the run's.
+    #[must_use]
+    pub fn named_servers(&self) -> BTreeSet<String> {
+        let replicas = self.arms.iter().filter_map(Arm::replica).filter_map(|replica| replica.server);
+        let followed = self.arms.iter().filter_map(|arm| arm.cut_replicas_source().map(str::to_owned));
+        self.arms.iter().filter_map(|arm| arm.server.clone()).chain(replicas).chain(followed).collect()
+    }
+}
+
 impl<'a> Programs<'a> {
     /// Finds the programs that an experiment names. `own` is the run's.
-    pub(crate) fn find(experiment: &Experiment, own: &'a Binary) -> Self {
-        let replicas = experiment.arms.iter().filter_map(Arm::replica).filter_map(|replica| replica.server);
-        let followed = experiment.arms.iter().filter_map(|arm| arm.cut_replicas_source().map(str::to_owned));
-        let names =
-            experiment.arms.iter().filter_map(|arm| arm.server.clone()).chain(replicas).chain(followed);
-        let mut named = BTreeMap::new();
-        for name in names {
-            named.entry(name).or_insert_with_key(|name| {
-                Binary::detect(Some(Path::new(name))).map_err(|error| chain(&error))
-            });
-        }
-        Self { own, named, collations: RefCell::default() }
+    pub(crate) fn find(experiment: &Experiment, own: &'a Binary, servers: &NamedServers) -> Self {
+        let found = |name: String| {
+            let found = servers.find(&name).map_err(|error| chain(&error));
+            (name, found)
+        };
+        let named = experiment.named_servers().into_iter().map(found).collect();
+        Self { own, named, unstarted: servers.starts_none(), collations: RefCell::default() }
     }
 
     /// The programs of an arm's servers.
@@ -87,7 +94,7 @@ impl<'a> Programs<'a> {
     }
 
     /// The collation that a replica's database needs for rows in its source's format; none where both servers have the
-    /// same default.
+    /// same default, and where they are not started.
     ///
     /// # Errors
     /// [`ArmError::NoProgram`] for a program that does not answer.
@@ -96,7 +103,7 @@ impl<'a> Programs<'a> {
         source: &Binary,
         replica: &Binary,
     ) -> Result<Option<String>, ArmError> {
-        if source == replica {
+        if source == replica || self.unstarted {
             return Ok(None);
         }
         let needed = self.collation(source)?;

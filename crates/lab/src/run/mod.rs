@@ -43,12 +43,10 @@ use parking_lot::Mutex;
 
 pub use error::{RunError, StepError};
 pub use event::{Event, Phase, Progress, Tick};
-pub use plan::{Plan, plan};
+pub use plan::{Plan, plan, plan_with};
 pub use prepared::{Prepared, delete as delete_prepared, list as list_prepared};
 
-use crate::experiment::{
-    self, Arm, ArmError, ArmPrograms, Experiment, ExperimentError, PlannedArm, Programs,
-};
+use crate::experiment::{self, Arm, ArmError, ArmPrograms, Experiment, ExperimentError, PlannedArm};
 use crate::record::{LabRun, Outcome, ProgramFacts, ServerFacts, Trial};
 use crate::results::{Earlier, ResultsDatabase, ResultsError};
 use crate::summary;
@@ -129,31 +127,29 @@ pub fn run(
     trials.run(store)
 }
 
-/// What this machine, or the rights of this user, lack for an experiment on a server, in a few words each: root, kernel
-/// devices, memory cgroups, tools, memory. Empty where nothing is missing. Space and speed of the disk are looked at
-/// when it runs. Arms whose backup tool is missing fail, and the others run.
+/// What this machine, or the rights of this user, lack for a plan, in a few words each: root, kernel devices, memory cgroups,
+/// tools, memory. Empty where nothing is missing. Space and speed of the disk are looked at when it runs. Arms whose backup
+/// tool is missing fail, and the others run.
 #[must_use]
-pub fn missing(experiment: &Experiment, server: &Binary) -> Vec<String> {
-    let memory = requirements::memory(experiment).err().map(|error| error.to_string());
-    let equipment = requirements::equipment(experiment).err().into_iter().flatten();
-    equipment.chain(memory).chain(backup::missing_tools(experiment, server)).collect()
+pub fn missing(plan: &Plan) -> Vec<String> {
+    let machine = missing_on_machine(&plan.experiment());
+    machine.into_iter().chain(backup::missing_tools(plan.arms())).collect()
 }
 
-/// Refuses earlier runs that this experiment on this server would be no repeat of.
+/// The same for an experiment whose servers are not known: without the tools that come with them.
+#[must_use]
+pub fn missing_on_machine(experiment: &Experiment) -> Vec<String> {
+    let memory = requirements::memory(experiment).err().map(|error| error.to_string());
+    requirements::equipment(experiment).err().into_iter().flatten().chain(memory).collect()
+}
+
+/// Refuses earlier runs that this plan would be no repeat of.
 ///
 /// # Errors
 /// The first of them, with everything that differs.
-pub fn refuse_others(
-    experiment: &Experiment,
-    server: &Binary,
-    earlier: &[Earlier],
-) -> Result<(), ResultsError> {
-    let mut experiment = experiment.clone();
-    let programs = Programs::find(&experiment, server);
-    experiment::fit_on(&mut experiment, &programs);
-    connections::admit(&mut experiment);
-    let found = experiment.arms.iter().filter_map(|arm| Some((arm.name.as_str(), programs.of(arm).ok()?)));
-    let server = facts(server, found);
+pub fn refuse_others(plan: &Plan, earlier: &[Earlier]) -> Result<(), ResultsError> {
+    let server = ServerFacts { options: BTreeMap::default(), ..server_facts(plan) };
+    let experiment = plan.experiment();
     earlier.iter().try_for_each(|one| one.refuse_other(&experiment, &server))
 }
 

@@ -1,7 +1,7 @@
 //! What is run of an experiment on a server: decided once, and consumed by the run.
 
 use ebbtide_catalog::Catalog;
-use ebbtide_mysql::Binary;
+use ebbtide_mysql::{Binary, NamedServers};
 
 use super::connections;
 use crate::experiment::{self, Arm, Experiment, ExperimentError, PlannedArm, Programs};
@@ -17,12 +17,25 @@ pub struct Plan {
 }
 
 /// What is run of an experiment on a server: without the arms that this server cannot have, and with room for all
-/// connections.
+/// connections. Of the server programs that it names only trusted ones are taken ([`NamedServers`]).
 ///
 /// # Errors
 /// As [`experiment::check()`].
-pub fn plan(mut experiment: Experiment, catalog: &Catalog, server: &Binary) -> Result<Plan, ExperimentError> {
-    let programs = Programs::find(&experiment, server);
+pub fn plan(experiment: Experiment, catalog: &Catalog, server: &Binary) -> Result<Plan, ExperimentError> {
+    plan_with(experiment, catalog, server, &NamedServers::default())
+}
+
+/// [`plan`] with the server programs that the experiment may name.
+///
+/// # Errors
+/// As [`experiment::check()`].
+pub fn plan_with(
+    mut experiment: Experiment,
+    catalog: &Catalog,
+    server: &Binary,
+    servers: &NamedServers,
+) -> Result<Plan, ExperimentError> {
+    let programs = Programs::find(&experiment, server, servers);
     let mut left_out = experiment::fit_on(&mut experiment, &programs);
     left_out.extend(experiment::fit_volumes(&mut experiment, catalog, &programs));
     connections::admit(&mut experiment);

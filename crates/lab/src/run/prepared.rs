@@ -13,13 +13,14 @@ use ebbtide_device::store::SnapshotInfo;
 use ebbtide_dir::Dir;
 use ebbtide_load::{Cancel, DATABASE, Loading};
 use ebbtide_mysql::{Binary, Layout, Server, ServerPlan, Settings};
+use ebbtide_text::seed::fnv1a;
 use ebbtide_volume::{GIB, MIB};
 use ebbtide_workload::Description;
 use serde::{Deserialize, Serialize};
 
 use super::error::{RunError, StepError};
 use super::event::{Event, EventSink};
-use super::home::{self, Lab, fnv1a};
+use super::home::{self, Lab};
 use super::proc;
 use super::statements;
 use super::volume::{LabVolume, VolumeOrigin, VolumeRequest, ideal};
@@ -228,7 +229,7 @@ impl Maker<'_> {
         let began = Instant::now();
         let PlannedArm { arm, server: binary, .. } = need.planned;
         let size = need.size_bytes();
-        let name = format!("prep-{:016x}", fnv1a(format!("{} {size}", need.key()).as_bytes()));
+        let name = format!("prep-{:016x}", fnv1a(format!("{} {size}", need.key()).into_bytes()));
         self.delete_useless(&name)?;
         let fs = fs_type(&arm.instance.fs);
         let report = |text: &str| self.events.preparing(format!("making the data: {text}"));

@@ -7,7 +7,7 @@ use std::path::Path;
 use ebbtide_catalog::Catalog;
 use ebbtide_lab::experiment::{self, Experiment, Overrides, PlannedArm};
 use ebbtide_lab::run;
-use ebbtide_mysql::Binary;
+use ebbtide_mysql::{Binary, NamedServers};
 use tempfile::TempDir;
 
 use crate::support::{read, read_with, refused, set};
@@ -16,12 +16,19 @@ const MARIADB_10_11: &str = "mariadbd  Ver 10.11.14-MariaDB for Linux on x86_64 
 const MARIADB_11_8: &str = "mariadbd  Ver 11.8.3-MariaDB for Linux on x86_64 (x)";
 const MYSQL_9_7: &str = "mysqld  Ver 9.7.0 for Linux on x86_64 (x)";
 
+/// Whatever an experiment names.
+fn any() -> NamedServers {
+    NamedServers::default().and_any(true)
+}
+
 /// Programs that answer as servers do, and nothing else.
 struct Programs(TempDir);
 
 impl Programs {
     fn new() -> Self {
         let programs = Self(tempfile::tempdir().expect("a directory"));
+        // Root starts them as another user.
+        fs::set_permissions(programs.0.path(), fs::Permissions::from_mode(0o755)).expect("our directory");
         for (name, version, collation) in [
             ("mariadb-10.11", MARIADB_10_11, "latin1_swedish_ci"),
             ("mariadb-11.8", MARIADB_11_8, "utf8mb4_uca1400_ai_ci"),
@@ -59,7 +66,8 @@ impl Programs {
 
     fn check(&self, experiment: &Experiment) -> Result<Vec<PlannedArm>, String> {
         let own = self.binary("mysql-9.7");
-        experiment::check(experiment, &Catalog::builtin(), &own).map_err(|error| error.to_string())
+        experiment::check_with(experiment, &Catalog::builtin(), &own, &any())
+            .map_err(|error| error.to_string())
     }
 }
 
@@ -91,7 +99,7 @@ fn a_replica_has_its_sources_program_and_a_source_the_runs_unless_they_name_one(
         let experiment =
             read(&format!("[settings]\nlog_bin = true\n[topology]\nreplicas = 1\n{lines}")).unwrap();
         let own = programs.binary("mariadb-10.11");
-        let plan = run::plan(experiment, &Catalog::builtin(), &own).unwrap();
+        let plan = run::plan_with(experiment, &Catalog::builtin(), &own, &any()).unwrap();
         let facts = run::server_facts(&plan);
         let version = |of: &std::collections::BTreeMap<String, ebbtide_lab::record::ProgramFacts>| {
             of.get("base").map(|program| program.version.clone())
@@ -157,8 +165,8 @@ fn a_replica_whose_power_is_cut_has_a_source_of_its_own_program_and_data_with_th
             programs.path(source)
         );
         let own = programs.binary(own);
-        let plan =
-            run::plan(read(&text).unwrap(), &Catalog::builtin(), &own).map_err(|error| error.to_string())?;
+        let plan = run::plan_with(read(&text).unwrap(), &Catalog::builtin(), &own, &any())
+            .map_err(|error| error.to_string())?;
         let sources = run::server_facts(&plan).sources;
         Ok::<_, String>((plan.arms()[0].clone(), sources))
     };
@@ -216,7 +224,7 @@ fn an_optional_arm_whose_server_is_not_there_is_left_out() {
         )
     };
     let own = programs.binary("mariadb-10.11");
-    let plan = |optional| run::plan(read(&text(optional)).unwrap(), &Catalog::builtin(), &own);
+    let plan = |optional| run::plan_with(read(&text(optional)).unwrap(), &Catalog::builtin(), &own, &any());
     let left_out = plan(true).unwrap().left_out().concat();
     assert!(left_out.starts_with("arm 'followed' is left out: as a replica: its server"), "{left_out}");
     plan(false).unwrap_err();
@@ -249,4 +257,30 @@ fn the_command_line_changes_the_program_and_a_path_in_a_file_counts_from_the_fil
         "mine.toml line 2: topology.replica.server = 118: it must be a fetched server, like \"mariadb-11.8\", a program or \
          its directory"
     );
+}
+
+#[test]
+fn a_program_that_the_user_has_not_allowed_is_named_and_not_started() {
+    let programs = Programs::new();
+    let mark = programs.0.path().join("mark");
+    let text = format!(
+        "#!/bin/sh\n: >'{}'\ncase \"$*\" in\n*--help*) echo 'collation-server   utf8mb4_0900_ai_ci';;\n\
+         *) echo '{MYSQL_9_7}';;\nesac\n",
+        mark.display()
+    );
+    fs::write(programs.path("mysql-9.7"), text).unwrap();
+    fs::set_permissions(programs.0.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    let own = Binary { path: "/usr/sbin/mysqld".into(), ..programs.binary("mysql-8.0") };
+    let experiment = programs.pair("mysql-8.0", "mysql-9.7", "");
+    let named = programs.path("mysql-9.7");
+    assert!(experiment.named_servers().contains(&named));
+    let error = run::plan(experiment.clone(), &Catalog::builtin(), &own).unwrap_err().to_string();
+    assert!(error.contains("was not started") && error.contains("--allow-servers"), "{error}");
+    let only = NamedServers::default().and_named([programs.path("mysql-8.0")]);
+    let error = run::plan_with(experiment.clone(), &Catalog::builtin(), &own, &only).unwrap_err().to_string();
+    assert!(error.contains(&named), "{error}");
+    experiment::check_without_server(&experiment, &Catalog::builtin()).unwrap();
+    assert!(!mark.exists(), "nothing was started");
+    run::plan_with(experiment, &Catalog::builtin(), &own, &any()).unwrap();
+    assert!(mark.exists());
 }

@@ -110,6 +110,20 @@ struct Secrets<'a> {
     encrypted: bool,
 }
 
+impl Secrets<'_> {
+    /// Whether nobody but the server can read what is sent: a socket of this machine, or TLS with a certificate that was
+    /// checked. Without the check anyone on the way can be the other end.
+    fn is_private(&self) -> bool {
+        self.local || (self.encrypted && self.target.tls.as_ref().is_some_and(|tls| tls.ca.is_some()))
+    }
+
+    /// Whether a packet is the password as it is, with or without a zero byte at its end.
+    fn is_password(&self, packet: &[u8]) -> bool {
+        let password = self.target.password.as_bytes();
+        !password.is_empty() && packet.strip_suffix(&[0]).unwrap_or(packet) == password
+    }
+}
+
 impl Context for &Secrets<'_> {
     fn pass(&self) -> &[u8] {
         self.target.password.as_bytes()
@@ -153,7 +167,7 @@ fn authenticate(
     // A server whose default method is unknown to us gets the oldest one, and reports what the account needs.
     let offered = greeting.auth_plugin().filter(|plugin| plugin.init().is_ok() && !sends_password(plugin));
     let mut plugin = offered.unwrap_or(AuthPlugin::MysqlNativePassword).into_owned();
-    let mut method = Method::new(&plugin, target)?;
+    let mut method = Method::new(&plugin, &secrets)?;
     let first = method.answer(&secrets, &secrets.nonce)?.unwrap_or_default();
     // MariaDB leaves the long-password bit out of its greeting, and expects it out of the answer too.
     let capabilities = if mariadb.is_empty() {
@@ -182,7 +196,7 @@ fn authenticate(
                 let switch: AuthSwitchRequest<'_> = ParseBuf(&packet).parse(()).map_err(protocol)?;
                 plugin = switch.auth_plugin().into_owned();
                 secrets.nonce = switch.plugin_data().to_vec();
-                method = Method::new(&plugin, target)?;
+                method = Method::new(&plugin, &secrets)?;
                 let answer = method.answer(&secrets, &secrets.nonce)?.unwrap_or_default();
                 packets.write(|out| out.extend_from_slice(&answer))?;
             }
@@ -204,25 +218,33 @@ struct Method<'a> {
 }
 
 impl<'a> Method<'a> {
-    fn new(plugin: &AuthPlugin<'_>, target: &'a Target) -> Result<Self, LoadError> {
+    fn new(plugin: &AuthPlugin<'_>, secrets: &Secrets<'a>) -> Result<Self, LoadError> {
         let name = String::from_utf8_lossy(plugin.as_bytes()).into_owned();
-        let fail = |message: String| LoadError::Authentication {
-            user: target.user.clone(),
-            plugin: name.clone(),
-            message,
-        };
-        if sends_password(plugin) && target.tls.is_none() {
-            return Err(fail("it sends the password as it is, which needs --mysql-ssl=on".into()));
+        let user = secrets.target.user.as_str();
+        if sends_password(plugin) && !secrets.is_private() {
+            return Err(LoadError::ClearPassword { user: user.to_owned(), plugin: name });
         }
-        let procedure = plugin.init().map_err(|_| fail("we do not speak it".into()))?;
-        Ok(Self { name, user: &target.user, procedure })
+        let procedure = plugin.init().map_err(|_| LoadError::Authentication {
+            user: user.to_owned(),
+            plugin: name.clone(),
+            message: "we do not speak it".into(),
+        })?;
+        Ok(Self { name, user, procedure })
     }
 
+    /// What is sent for a challenge. Some methods encrypt the password by themselves over a plain connection, and send it as
+    /// it is over TLS: that is refused unless the server is known.
     fn answer(&mut self, secrets: &Secrets<'_>, challenge: &[u8]) -> Result<Option<Vec<u8>>, LoadError> {
+        let user = || self.user.to_owned();
         match self.procedure.run(secrets, challenge) {
-            Ok(Response::Next { packet } | Response::Last { packet }) => Ok(packet),
+            Ok(Response::Next { packet } | Response::Last { packet }) => match packet {
+                Some(packet) if secrets.is_password(&packet) && !secrets.is_private() => {
+                    Err(LoadError::ClearPassword { user: user(), plugin: self.name.clone() })
+                }
+                packet => Ok(packet),
+            },
             Err(error) => Err(LoadError::Authentication {
-                user: self.user.to_owned(),
+                user: user(),
                 plugin: self.name.clone(),
                 message: error.to_string(),
             }),

@@ -394,4 +394,54 @@ mod tests {
         drop(session);
         server.join().unwrap();
     }
+
+    /// Asks a client that logs in for the password itself, and returns what it answers.
+    fn ask_for_the_password(mut client: impl std::io::Read + std::io::Write) -> Vec<u8> {
+        client.write_all(&greeting()).unwrap();
+        assert!(client.read(&mut [0; 4096]).unwrap() > 4);
+        let switch = b"\xfemysql_clear_password\0";
+        let mut packet = vec![u8::try_from(switch.len()).unwrap(), 0, 0, 2];
+        packet.extend(switch);
+        client.write_all(&packet).unwrap();
+        let mut answer = vec![0; 4096];
+        let read = client.read(&mut answer).unwrap_or(0);
+        answer.truncate(read);
+        if !answer.is_empty() {
+            client.write_all(&[7, 0, 0, 4, 0, 0, 0, 2, 0, 0, 0]).unwrap();
+        }
+        answer
+    }
+
+    #[test]
+    fn a_password_is_sent_as_it_is_through_a_socket_and_to_a_server_that_is_known_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s");
+        let unix = UnixListener::bind(&path).unwrap();
+        let tcp = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = tcp.local_addr().unwrap().port();
+        let server = std::thread::spawn(move || {
+            [ask_for_the_password(unix.accept().unwrap().0), ask_for_the_password(tcp.accept().unwrap().0)]
+        });
+        let open = |endpoint: Endpoint| {
+            let target = Target {
+                endpoints: vec![endpoint.clone()],
+                user: "u".into(),
+                password: "s3cret".into(),
+                database: "d".into(),
+                tls: None,
+            };
+            Session::open_without_database(&target, &endpoint)
+        };
+        open(Endpoint::Unix(path)).unwrap();
+        let error = open(Endpoint::Tcp { host: "127.0.0.1".into(), port }).unwrap_err();
+        assert!(
+            matches!(&error, LoadError::ClearPassword { plugin, .. } if plugin == "mysql_clear_password"),
+            "{error}"
+        );
+        assert!(error.hint().unwrap().contains("--mysql-ssl-ca"));
+        let [socket, network] = server.join().unwrap();
+        assert_eq!(&socket[4..], b"s3cret\0");
+        // The client says that it goes, and no more.
+        assert_eq!(network, [1, 0, 0, 0, 1]);
+    }
 }

@@ -6,6 +6,7 @@
 mod cloudwatch;
 mod devices;
 mod load;
+mod offset;
 mod printed;
 mod record_error;
 mod recorded;
@@ -72,7 +73,7 @@ enum Piece {
 /// Reads a text: what it has of each known kind, as the output of several programs in one file. Empty for a text of no known
 /// kind.
 ///
-/// An option file is read again from its path, so that its includes are followed.
+/// Of an option file the includes are followed that lie in its own directory.
 fn pieces(input: &Input) -> Vec<Piece> {
     let text = &input.text;
     if let Some(summary) = summary::read(text) {
@@ -91,7 +92,7 @@ fn pieces(input: &Input) -> Vec<Piece> {
     if !found.is_empty() {
         return found;
     }
-    let file = OptionFile::read(&input.path).unwrap_or_else(|_| OptionFile::of_text(&input.path, text));
+    let file = OptionFile::inside_directory(&input.path, text);
     let mut unsure = Vec::new();
     let of_server =
         !configuration::configured(&file, None, None, &mut unsure).is_empty() || !unsure.is_empty();

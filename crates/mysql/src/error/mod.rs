@@ -31,6 +31,22 @@ pub enum ServerError {
         /// What it did instead of naming its version.
         output: String,
     },
+    /// A program that a file names, and that the user has not allowed.
+    #[error(
+        "{} was not started: a file names it, and it is neither this machine's own server nor one that `./dev servers` has \
+         fetched. Who wrote the file chose the program. Look at it, and allow it with --allow-servers",
+        path.display()
+    )]
+    NotAllowed {
+        /// The program.
+        path: PathBuf,
+    },
+    /// A program whose version is not known unless it is started.
+    #[error("the version of {} is not known without starting it", path.display())]
+    VersionUnknown {
+        /// The program.
+        path: PathBuf,
+    },
     /// The server is too old, or does not fit the data.
     #[error("{}: {why}", path.display())]
     WrongVersion {

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use super::spaces::Space;
 use super::{BadPage, INVALID_KEPT, PageCheck, Unverified};
+use crate::account::Account;
 use crate::binary::{Binary, Version, fetched_servers};
 use crate::{Layout, process};
 
@@ -28,11 +29,12 @@ const WRAPPERS: [&str; 2] = ["bin/mariadbd", "bin/mysqld"];
 /// files open; and what the file systems refuse.
 pub fn check_pages(binary: &Binary, layout: &Layout) -> Result<PageCheck, Unverified> {
     let tool = Tool::of(binary)?;
+    let account = Account::for_data(&layout.data).map_err(Unverified::account)?;
     let mut check = PageCheck::default();
     for space in Space::all(layout)? {
         check.files += 1;
         check.pages += space.pages();
-        check.invalid.extend(tool.look_at(&space)?);
+        check.invalid.extend(tool.look_at(&space, &account)?);
     }
     Ok(check)
 }
@@ -53,7 +55,8 @@ impl Tool {
             return Ok(tool.clone());
         }
         let candidates = candidates(binary);
-        let tool = candidates.iter().map(|path| Self::at(path)).find(|tool| tool.fits(binary));
+        let account = Account::for_server().map_err(Unverified::account)?;
+        let tool = candidates.iter().map(|path| Self::at(path)).find(|tool| tool.fits(binary, &account));
         let tool = tool.ok_or_else(|| {
             let looked: Vec<_> = candidates.iter().map(|path| path.display().to_string()).collect();
             let looked = match looked.as_slice() {
@@ -79,14 +82,15 @@ impl Tool {
         Self { path: path.to_owned(), words }
     }
 
-    fn command(&self) -> Command {
-        let mut command = Command::new(&self.words[0]);
-        command.args(&self.words[1..]).env_clear();
+    /// The program as the server's user, who can read the files: it may have come with the server.
+    fn command(&self, account: &Account) -> Command {
+        let mut command = process::command_of(&account.words(), Path::new(&self.words[0]));
+        command.args(&self.words[1..]);
         command
     }
 
-    fn fits(&self, binary: &Binary) -> bool {
-        let mut command = self.command();
+    fn fits(&self, binary: &Binary, account: &Account) -> bool {
+        let mut command = self.command(account);
         command.arg("--version");
         let Ok(output) = process::output(command, TIMEOUT) else { return false };
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -97,9 +101,9 @@ impl Tool {
     }
 
     /// The pages of a file that it calls invalid.
-    fn look_at(&self, space: &Space) -> Result<Vec<BadPage>, Unverified> {
+    fn look_at(&self, space: &Space, account: &Account) -> Result<Vec<BadPage>, Unverified> {
         let left_out: usize = space.left_out.iter().map(ExactSizeIterator::len).sum();
-        let mut command = self.command();
+        let mut command = self.command(account);
         // Without this it stops at the first; what is left out below must not use it up.
         command.arg(format!("--allow-mismatches={}", INVALID_KEPT + left_out)).arg(&space.path);
         let output = process::output(command, TIMEOUT)
@@ -205,6 +209,40 @@ fn loader(base: &Path) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_program_beside_a_server_runs_as_the_servers_user_with_nothing_of_our_environment() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let dir = tempfile::tempdir().unwrap();
+        let open = |path: &Path, mode| {
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap()
+        };
+        open(dir.path(), 0o777);
+        let (program, mark) = (dir.path().join(NAME), dir.path().join("mark"));
+        let text = format!(
+            "#!/bin/sh\nid -u >>'{0}'\nenv >>'{0}'\necho 'innochecksum Ver 10.11.19, for debian-linux-gnu (x86_64)'\n",
+            mark.display()
+        );
+        std::fs::write(&program, text).unwrap();
+        open(&program, 0o755);
+        let version = Version::new(10, 11, 19);
+        let path = dir.path().join("mariadbd");
+        let binary = Binary { path, flavour: crate::Flavour::MariaDb, version, text: String::new() };
+        let data = dir.path().join("data");
+        std::fs::create_dir(&data).unwrap();
+        std::fs::write(data.join("ibdata1"), vec![0; 1 << 20]).unwrap();
+        let check = check_pages(&binary, &Layout::single(&data)).unwrap();
+        assert_eq!(check.files, 1, "{check:?}");
+        let seen = std::fs::read_to_string(&mark).unwrap();
+        let ours = rustix::process::geteuid();
+        let users: Vec<&str> =
+            seen.lines().filter(|line| line.bytes().all(|byte| byte.is_ascii_digit())).collect();
+        assert_eq!(users.len(), 2, "its version, and the file: {seen}");
+        assert!(
+            users.iter().all(|user| !ours.is_root() || *user != "0") && !seen.contains("CARGO"),
+            "{seen}"
+        );
+    }
 
     #[test]
     fn pages_that_are_called_invalid_are_read_from_both_makes() {

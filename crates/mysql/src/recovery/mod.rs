@@ -22,6 +22,8 @@ use std::path::{Path, PathBuf};
 use ebbtide_load::LoadError;
 use serde::{Deserialize, Serialize};
 
+use crate::error::ServerError;
+
 pub use binlog::{BinlogCommits, TornTail, binlog_commits, binlog_tail, own_binlog_index};
 pub use innochecksum::check_pages;
 pub use log::{LogEvidence, RecoveredPage};
@@ -102,6 +104,9 @@ pub enum Unverified {
         /// Why not.
         source: io::Error,
     },
+    /// There is no user without privileges to run the program as.
+    #[error(transparent)]
+    Account(Box<ServerError>),
     /// The server did not answer, or refused the question.
     #[error(transparent)]
     Session(#[from] LoadError),
@@ -111,6 +116,10 @@ impl Unverified {
     fn at(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Io { action, path, source }
+    }
+
+    fn account(error: ServerError) -> Self {
+        Self::Account(Box::new(error))
     }
 
     fn form(file: &Path, why: impl Into<String>) -> Self {

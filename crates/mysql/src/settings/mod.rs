@@ -6,6 +6,7 @@
 //! call things, allow and default to is data: `data/settings.toml`.
 
 mod describe;
+mod listed;
 mod names;
 mod render;
 mod table;
@@ -24,6 +25,7 @@ pub use describe::{Difference, Effective, Known, KnownSpan, differences, known};
 pub use verify::verify;
 
 use crate::Binary;
+use crate::error::ServerError;
 use table::table;
 
 /// The prefix of a server's own variable that the table lacks.
@@ -31,8 +33,8 @@ const RAW: &str = "raw.";
 
 /// Settings by their canonical names, such as `redo_capacity`; values as people write them (`1GiB`).
 ///
-/// `raw.NAME` represents a server's own variable that the table lacks: it is handed on as it is, and the
-/// server judges it.
+/// `raw.NAME` represents a server's own option that the table lacks, by the whole name that the server lists. It is handed on
+/// as it is, unless its value is a path, a library or a user, and the server judges it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "BTreeMap<String, Scalar>", into = "BTreeMap<String, String>")]
 pub struct Settings {
@@ -94,6 +96,16 @@ impl Settings {
     /// that it cannot take, or settings that exclude each other.
     pub fn options_for(&self, binary: &Binary) -> Result<Vec<String>, SettingError> {
         Ok(render::render(self, binary)?.into_iter().flat_map(|rendered| rendered.options).collect())
+    }
+
+    /// Checks the settings that are handed on as they are against the options that the server lists (`--verbose --help`), for
+    /// which it is started once without data.
+    ///
+    /// # Errors
+    /// A name that is not the whole name of a listed option; a value that is a path, a library or a user; a server that does
+    /// not print its options.
+    pub(crate) fn check_raw(&self, binary: &Binary) -> Result<(), ServerError> {
+        listed::check(self, binary)
     }
 
     /// Those settings that a data directory, or the tables in it, are made with and keep (`page_size` and

@@ -1,7 +1,6 @@
 //! Which names may be set.
 
 use super::table::{table, unknown};
-use super::verify::variable_of;
 use crate::error::SettingError;
 
 /// Names that people know and that mean less, or something else, than they seem to.
@@ -53,6 +52,9 @@ const NOT_THE_USERS: [&str; 30] = [
     "user",
 ];
 
+/// What the servers take before the name of an option: the option may be missing, is switched, or has its bound set.
+pub(super) const NEGATIONS: [&str; 6] = ["loose_", "skip_", "disable_", "enable_", "maximum_", "autoset_"];
+
 /// The canonical name behind `name`, for a value that at least one server takes.
 pub(crate) fn canonical(name: &str, text: &str) -> Result<String, SettingError> {
     refuse(name, &name.to_ascii_lowercase().replace('-', "_"))?;
@@ -79,15 +81,20 @@ pub(crate) fn check_raw(name: &str, own: &str, text: &str) -> Result<String, Set
     if text.contains(['\n', '\r']) {
         return Err(refused("its value must be one line"));
     }
-    let variable = variable_of(own);
-    refuse(name, &variable)?;
-    match table().find(&variable) {
-        Some(row) => Err(refused(&format!("it is known here: set {}", row.name))),
-        None => Ok(format!("raw.{}", own.to_ascii_lowercase().replace('-', "_"))),
+    let plain = own.to_ascii_lowercase().replace('-', "_");
+    let mut option = Some(plain.as_str());
+    // Each of the names that servers read in it.
+    while let Some(read) = option {
+        refuse(name, read)?;
+        if let Some(row) = table().find(read) {
+            return Err(refused(&format!("it is known here: set {}", row.name)));
+        }
+        option = NEGATIONS.iter().find_map(|prefix| read.strip_prefix(prefix));
     }
+    Ok(format!("raw.{plain}"))
 }
 
-fn refuse(name: &str, plain: &str) -> Result<(), SettingError> {
+pub(super) fn refuse(name: &str, plain: &str) -> Result<(), SettingError> {
     let known = REFUSED.iter().find(|(refused, _)| *refused == plain).map(|(_, why)| (*why).to_owned());
     let ours = NOT_THE_USERS.contains(&plain);
     let why =

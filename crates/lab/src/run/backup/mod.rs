@@ -19,7 +19,7 @@ use ebbtide_volume::Stats;
 use super::batch::Beat;
 use super::error::StepError;
 use super::home::{Lab, SNAPSHOT_PREFIX};
-use crate::experiment::{BackedUp, BackupMethod, BackupPlan, Experiment, Programs, Role};
+use crate::experiment::{BackedUp, BackupMethod, BackupPlan, PlannedArm, Role};
 use crate::record::{BackupUse, BackupVolume, Restored};
 use crate::run::arm_server::Volumes;
 
@@ -102,19 +102,17 @@ pub(super) fn check_tools(plan: &BackupPlan, binary: &Binary) -> Result<(), Back
     }
 }
 
-/// The backup tools that an experiment lacks on this machine, each with the arms that fail without it.
-pub(super) fn missing_tools(experiment: &Experiment, binary: &Binary) -> Vec<String> {
-    let programs = Programs::find(experiment, binary);
+/// The backup tools that arms lack on this machine, each with the arms that fail without it.
+pub(super) fn missing_tools(planned: &[PlannedArm]) -> Vec<String> {
     let mut arms: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-    for arm in &experiment.arms {
-        let Some(plan) = &arm.backup else { continue };
-        let Ok(of_arm) = programs.of(arm) else { continue };
-        let binary = match plan.of {
-            BackedUp::Source => of_arm.source,
-            BackedUp::Replica => of_arm.replica.unwrap_or(of_arm.source),
+    for planned in planned {
+        let Some(plan) = &planned.arm.backup else { continue };
+        let backed_up = match plan.of {
+            BackedUp::Source => planned,
+            BackedUp::Replica => planned.replica.as_deref().unwrap_or(planned),
         };
-        if let Err(error) = check_tools(plan, binary) {
-            arms.entry(error.to_string()).or_default().push(&arm.name);
+        if let Err(error) = check_tools(plan, &backed_up.server) {
+            arms.entry(error.to_string()).or_default().push(&planned.arm.name);
         }
     }
     arms.into_iter().map(|(why, arms)| format!("{why} (arms that fail: {})", arms.join(", "))).collect()
@@ -240,10 +238,11 @@ fn volume_use(before: &Stats, after: &Stats) -> BackupVolume {
 
 #[cfg(test)]
 mod tests {
+    use ebbtide_catalog::Catalog;
     use ebbtide_mysql::{Flavour, Version};
 
     use super::*;
-    use crate::experiment::{Arm, Overrides, load};
+    use crate::experiment::{Arm, Overrides, check, load};
 
     #[test]
     fn a_backup_tool_that_is_missing_is_named_once_with_the_arms_that_need_it() {
@@ -257,7 +256,8 @@ mod tests {
             version: Version { major: 8, minor: 4, patch: 0 },
             text: "mysqld  Ver 8.4.0".to_owned(),
         };
-        let missing = missing_tools(&experiment, &server);
+        let planned = check(&experiment, &Catalog::builtin(), &server).unwrap();
+        let missing = missing_tools(&planned);
         let named: Vec<_> = missing.iter().filter(|what| what.contains("mariadb-backup")).collect();
         let [what] = named[..] else { panic!("{missing:?}") };
         assert!(what.ends_with(&format!("(arms that fail: {})", arms.join(", "))), "{what}");

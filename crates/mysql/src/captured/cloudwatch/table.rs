@@ -10,10 +10,10 @@ use jiff::tz::{Offset, TimeZone};
 use super::metric::{Label, volume};
 use super::numbers::NumberStyle;
 use super::{Declared, Figures, Place, Series};
-use crate::captured::Input;
 use crate::captured::record_error::{RecordDamage, RecordedError};
 use crate::captured::sysstat::clock::{self, DAY, Day, Order, Stamp};
 use crate::captured::sysstat::timeline;
+use crate::captured::{Input, offset};
 
 /// Lines in which the names of the metrics are looked for: the console writes a few lines about the graph before them.
 const HEADING_LINES: usize = 20;
@@ -318,20 +318,16 @@ fn second(text: &str) -> Option<i64> {
     if let Ok(time) = text.parse::<jiff::Timestamp>() {
         return Some(time.as_second());
     }
-    let (text, zone) = match text
-        .strip_suffix("UTC")
-        .or_else(|| text.strip_suffix("GMT"))
-        .or_else(|| text.strip_suffix('Z'))
-    {
-        Some(rest) => (rest.trim_end(), Some(Offset::UTC)),
-        None => with_offset(text),
+    let (text, offset_s) = match text.strip_suffix("UTC").or_else(|| text.strip_suffix("GMT")) {
+        Some(rest) => (rest.trim_end(), None),
+        None => offset::split(text),
     };
+    let zone = Offset::from_seconds(offset_s.unwrap_or(0)).ok()?;
     let text = text.replacen('T', " ", 1);
     let formats = ["%Y/%m/%d %H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M", "%Y/%m/%d %H:%M"];
     formats.iter().find_map(|format| {
         let time = DateTime::strptime(format, &text).ok()?;
-        let zone = TimeZone::fixed(zone.unwrap_or(Offset::UTC));
-        Some(time.to_zoned(zone).ok()?.timestamp().as_second())
+        Some(time.to_zoned(TimeZone::fixed(zone)).ok()?.timestamp().as_second())
     })
 }
 
@@ -352,26 +348,6 @@ fn printed(text: &str) -> Option<Stamp> {
         None => clock::date(text)?,
     };
     matches!(stamp.day, Day::Known(_) | Day::Numbers(_) | Day::Epoch).then_some(stamp)
-}
-
-/// A time without and with its offset from UTC, such as `+01:00`, `+0100` or `+01`.
-fn with_offset(text: &str) -> (&str, Option<Offset>) {
-    // A date has a '-' too: the offset is after the hour's colon.
-    let colon = text.find(':').unwrap_or(text.len());
-    let Some(place) = text[colon..].find(['+', '-']).map(|place| colon + place) else { return (text, None) };
-    let digits: String = text[place + 1..].chars().filter(|c| *c != ':').collect();
-    let is_offset = matches!(digits.len(), 2 | 4) && digits.bytes().all(|byte| byte.is_ascii_digit());
-    let number = |part: &str| part.parse::<i32>().ok();
-    let seconds = (|| {
-        let hours = number(digits.get(..2).filter(|_| is_offset)?)?;
-        let minutes = number(digits.get(2..).filter(|rest| !rest.is_empty()).unwrap_or("0"))?;
-        let seconds = hours * 3_600 + minutes * 60;
-        Some(if text[place..].starts_with('-') { -seconds } else { seconds })
-    })();
-    match seconds.and_then(|seconds| Offset::from_seconds(seconds).ok()) {
-        Some(offset) => (text[..place].trim_end(), Some(offset)),
-        None => (text, None),
-    }
 }
 
 #[cfg(test)]

@@ -5,6 +5,8 @@
 
 use jiff::civil::Date;
 
+use crate::captured::offset;
+
 /// Seconds of a day.
 pub(in crate::captured) const DAY: f64 = 86_400.0;
 
@@ -215,7 +217,7 @@ pub(in crate::captured) fn stamp(text: &str) -> Option<Stamp> {
         let second = plain.parse().ok()?;
         return Some(Stamp { text: text.into(), day: Day::Epoch, second, twelve_hours: false });
     }
-    let (body, offset_s) = without_offset(&plain);
+    let (body, offset_s) = offset::split(&plain);
     let tokens = tokens(body);
     let numbers = tokens.iter().enumerate().filter_map(|(place, token)| match token {
         Token::Number(number) => Some((place, *number)),
@@ -234,7 +236,7 @@ pub(in crate::captured) fn stamp(text: &str) -> Option<Stamp> {
     let day = day(&values, date, body)?;
     let (day, second) = match (offset_s, day) {
         // With the difference to UTC a time is exact, over a change of the clock too.
-        (Some(offset), Day::Known(days)) => (Day::Epoch, days as f64 * DAY + second - offset),
+        (Some(offset), Day::Known(days)) => (Day::Epoch, days as f64 * DAY + second - f64::from(offset)),
         (_, day) => (day, second),
     };
     Some(Stamp { text: text.into(), day, second, twelve_hours })
@@ -310,25 +312,6 @@ fn time_of_day(numbers: &[(usize, Number)], tokens: &[Token], after_date: bool) 
         None => hour.value,
     };
     Some(((hours * 3_600 + minute.value * 60 + second.value) as f64, half.is_some()))
-}
-
-/// A text without the difference to UTC at its end, and that difference in s: `+0100`, `+01:00` or `Z`.
-fn without_offset(text: &str) -> (&str, Option<f64>) {
-    if let Some(body) =
-        text.strip_suffix('Z').filter(|body| body.ends_with(|letter: char| letter.is_ascii_digit()))
-    {
-        return (body, Some(0.0));
-    }
-    let Some(place) = text.rfind(['+', '-']) else { return (text, None) };
-    let digits: String = text[place + 1..].chars().filter(|letter| *letter != ':').collect();
-    let is_clock = text[..place].contains(':');
-    if !is_clock || digits.len() != 4 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return (text, None);
-    }
-    let number = |part: &str| part.parse::<f64>().unwrap_or(0.0);
-    let seconds = number(&digits[..2]) * 3_600.0 + number(&digits[2..]) * 60.0;
-    let signed = if text[place..].starts_with('-') { -seconds } else { seconds };
-    (text[..place].trim_end(), Some(signed))
 }
 
 #[cfg(test)]

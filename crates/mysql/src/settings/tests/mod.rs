@@ -26,7 +26,7 @@ pub(crate) fn mysql(major: u32, minor: u32, patch: u32) -> Binary {
 }
 
 /// The system's server and those of `./dev servers`; prints which are missing.
-fn servers() -> Vec<Binary> {
+pub(crate) fn servers() -> Vec<Binary> {
     let names = [None, Some("mariadb-11.8"), Some("mysql-8.0"), Some("mysql-9.7")];
     let found = names.into_iter().filter_map(|name| match Binary::detect(name.map(Path::new)) {
         Ok(binary) => check_server(&binary).ok().map(|()| binary),

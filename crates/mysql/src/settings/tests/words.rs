@@ -116,7 +116,17 @@ fn names_that_mean_different_things_on_different_servers_are_refused_with_what_t
     assert!(set_refusal("innodb_log_files_in_group", "2").contains("redo_capacity"));
     assert!(set_refusal("raw.innodb_log_files_in_group", "2").contains("redo_capacity"));
     assert!(set_refusal("raw.loose-innodb-io-capacity", "2").contains("set io_capacity"));
-    for ours in ["datadir", "raw.socket", "raw.loose_tmpdir", "innodb-log-group-home-dir"] {
+    assert!(set_refusal("raw.skip-innodb-doublewrite", "1").contains("set doublewrite"));
+    let ours = [
+        "datadir",
+        "raw.socket",
+        "raw.loose_tmpdir",
+        "innodb-log-group-home-dir",
+        "raw.loose-skip-networking",
+        "raw.maximum_port",
+        "raw.enable-skip_grant-tables",
+    ];
+    for ours in ours {
         assert!(set_refusal(ours, "/x").contains("cannot be set"), "{ours}");
     }
 }
