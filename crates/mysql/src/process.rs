@@ -206,10 +206,10 @@ mod tests {
 
     #[test]
     fn only_the_very_process_that_is_meant_is_killed() {
-        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        let mut child = Command::new("sleep").arg("600").spawn().unwrap();
         let pid = child.id();
         let start = Stat::of(pid).unwrap().start_ticks;
-        let patience = Duration::from_secs(10);
+        let patience = Duration::from_secs(60);
         assert!(!kill_stranger(pid, start + 1, patience).unwrap());
         assert!(child.try_wait().unwrap().is_none(), "it lives");
         assert!(kill_stranger(pid, start, patience).unwrap());
@@ -222,26 +222,26 @@ mod tests {
         let mut command = Command::new("sh");
         command.args(["-c", "exit 7"]);
         let process = Process::spawn(command).unwrap();
-        let status = process.wait(Duration::from_secs(10)).unwrap();
+        let status = process.wait(Duration::from_secs(60)).unwrap();
         assert_eq!(status.code(), Some(7));
         process.signal(Signal::TERM).unwrap();
 
         let mut command = Command::new("sleep");
-        command.arg("60");
+        command.arg("600");
         let process = Process::spawn(command).unwrap();
         assert_eq!(process.wait(Duration::from_millis(1)), None);
         assert!(!process.was_killed());
-        assert_eq!(process.kill(Duration::from_secs(10)).unwrap().signal(), Some(9));
+        assert_eq!(process.kill(Duration::from_secs(60)).unwrap().signal(), Some(9));
         assert!(process.was_killed());
     }
 
     #[test]
     fn a_command_without_an_end_is_ended() {
         let mut command = Command::new("sleep");
-        command.arg("60");
+        command.arg("600");
         let error = output(command, Duration::from_millis(50)).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
-        let endless = output(Command::new("yes"), Duration::from_secs(10)).unwrap();
+        let endless = output(Command::new("yes"), Duration::from_secs(60)).unwrap();
         assert!(!endless.success && !endless.stdout.is_empty());
     }
 }

@@ -11,7 +11,7 @@ use ebbtide_mysql::{Binary, Layout, Server, ServerError, ServerPlan, initialize}
 use tempfile::TempDir;
 
 /// Long enough for a machine that is busy with other things.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
 
 /// Servers share the machine badly: one test with a server at a time.
 static TURN: Mutex<()> = Mutex::new(());
