@@ -49,7 +49,13 @@ impl Bench {
 
     /// A plan for an empty directory.
     pub(crate) fn empty_plan(&self) -> ServerPlan {
-        ServerPlan::new(self.binary.clone(), Layout::single(self.path("data")), self.path("w"))
+        self.plan_of(Layout::single(self.path("data")), self.path("w"))
+    }
+
+    /// Its servers may take long to start, as they do beside a build.
+    fn plan_of(&self, layout: Layout, work_dir: PathBuf) -> ServerPlan {
+        let plan = ServerPlan::new(self.binary.clone(), layout, work_dir);
+        ServerPlan { start_timeout: PATIENCE, ..plan }
     }
 
     /// A plan for a copy of data that were made with no settings.
@@ -67,7 +73,7 @@ impl Bench {
             let _ = std::fs::remove_dir_all(&kept);
             let dir = open_dir();
             let layout = Layout::single(dir.path().join("data"));
-            let plan = ServerPlan::new(self.binary.clone(), layout, dir.path().join("w"));
+            let plan = self.plan_of(layout, dir.path().join("w"));
             initialize(&plan, &|_| {}).unwrap();
             copy(&plan.layout.data, &kept);
         }
