@@ -318,7 +318,7 @@ fn boto3_sees_metrics_and_an_alarm_of_a_volume_also_after_a_kill() {
         (&"writes".into(), &"ALARM".into())
     );
     // The command gets the same, a little later.
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
     while std::fs::read_to_string(&copied).unwrap_or_default() != lines {
         assert!(std::time::Instant::now() < deadline, "{}", copied.display());
         std::thread::sleep(std::time::Duration::from_millis(20));

@@ -335,7 +335,7 @@ fn an_account_that_needs_tls_is_refused_in_a_sentence_and_a_lost_connection_keep
         .unwrap();
     // After the first look its session sleeps.
     let asleep = "SELECT ID FROM information_schema.PROCESSLIST WHERE USER = 'few' AND COMMAND = 'Sleep' AND TIME_MS > 300";
-    let end = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(90);
     let id = loop {
         if let Some(id) = session.value(asleep).unwrap() {
             break id;

@@ -44,11 +44,14 @@ fn added_latency_errors_and_error_ranges_reach_the_guest() {
     assert_eq!(answer.line(), "volume db: latency=write:200ms");
     home.run_line("volume fault db error-range=1GiB+4KiB").refused(2, &["error-range=1GiB+4KiB", "has 1GiB"]);
     assert!(write(&device, 0, 1).unwrap() >= Duration::from_millis(200));
-    assert!(read(&device, 0).unwrap() < Duration::from_millis(150));
+    // On a busy machine a read may wait for something else, but not each of them.
+    assert!((0..50).any(|_| read(&device, 0).unwrap() < Duration::from_millis(150)));
     home.run_line("volume fault db latency=150ms").ok();
     assert!(read(&device, 0).unwrap() >= Duration::from_millis(150));
-    let spent = write(&device, 0, 1).unwrap();
-    assert!((Duration::from_millis(150)..Duration::from_millis(300)).contains(&spent), "{spent:?}");
+    // The latency of before is not added to this one.
+    let spent: Vec<_> = (0..20).map(|_| write(&device, 0, 1).unwrap()).collect();
+    assert!(spent.iter().all(|&spent| spent >= Duration::from_millis(150)), "{spent:?}");
+    assert!(spent.iter().any(|&spent| spent < Duration::from_millis(350)), "{spent:?}");
     let shown = home.run_line("volume fault db latency=0ms errors=1000000ppm --json").ok().json();
     assert_eq!(shown["faults"]["latency"], serde_json::json!([]));
     read(&device, 0).unwrap_err();
@@ -78,7 +81,7 @@ fn stalled_io_waits_until_the_stall_ends_and_detaching_reports_it() {
     finished.recv_timeout(Duration::from_millis(700)).unwrap_err();
     home.run_line("volume detach db").refused(3, &["is stalled", "stall=off"]);
     home.run_line("volume fault db stall=off").ok();
-    assert!(finished.recv_timeout(Duration::from_secs(10)).unwrap());
+    assert!(finished.recv_timeout(Duration::from_secs(60)).unwrap());
     reader.join().unwrap();
     home.run_line("volume detach db").ok();
 }

@@ -71,9 +71,9 @@ fn a_run_that_would_not_end_is_refused_before_it_begins() {
         let error = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{job:?}: {error}");
         assert!(error.contains(part) && error.contains("hint:"), "{job:?}: no '{part}' in {error}");
-        // Nothing of the run may have been printed either: it was never begun.
+        // Nothing of the run may have been printed either: it was never begun, and would take days.
         assert_eq!(String::from_utf8_lossy(&output.stdout), "", "{job:?}");
-        assert!(begin.elapsed().as_secs() < 5, "{job:?}: refused after {:?}", begin.elapsed());
+        assert!(begin.elapsed().as_secs() < 60, "{job:?}: refused after {:?}", begin.elapsed());
     }
 }
 

@@ -73,7 +73,7 @@ impl Host {
             .stdout(Stdio::null())
             .spawn()
             .unwrap();
-        let deadline = Instant::now() + Duration::from_secs(20);
+        let deadline = Instant::now() + Duration::from_secs(60);
         while !home.join("control.sock").exists() || !answers(home) {
             assert!(serve.try_wait().unwrap().is_none(), "serve ended at once");
             assert!(Instant::now() < deadline, "serve does not answer");
@@ -100,7 +100,7 @@ impl Host {
         }
         let pid = rustix::process::Pid::from_child(&self.serve);
         let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
-        let deadline = Instant::now() + Duration::from_secs(20);
+        let deadline = Instant::now() + Duration::from_secs(60);
         while self.serve.try_wait().is_ok_and(|ended| ended.is_none()) {
             if Instant::now() > deadline {
                 let _ = self.serve.kill();

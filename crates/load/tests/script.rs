@@ -224,9 +224,11 @@ fn keying_and_thinking_are_waited_for_and_are_in_no_latency() {
     let outcome =
         executed(&server, description, &Execution { connections: 10, duration, ..Execution::default() });
     assert_eq!(outcome.ended, Ended::Time);
-    // Ten clients whose cycle is 50 ms and the response time.
-    assert!((150..=420).contains(&outcome.totals.events), "{}", outcome.totals.events);
-    assert!(outcome.response.p50_us < 30_000.0, "{:?}", outcome.response);
+    // Ten clients whose cycle is 50 ms and the response time: at most 400 and the first of each in two seconds.
+    assert!((1..=420).contains(&outcome.totals.events), "{}", outcome.totals.events);
+    // With keying and thinking in the latency, the clients' time would be all response: ten times two seconds.
+    let responding_s = outcome.totals.events as f64 * outcome.response.mean_us / 1e6;
+    assert!(responding_s < 15.0, "{responding_s} s of 20: {:?}", outcome.response);
 }
 
 /// Records the commits that are reported to it.

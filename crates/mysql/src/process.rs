@@ -18,7 +18,8 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 /// Of a short command's output as much is kept: the help of a server takes 200 KiB.
 const OUTPUT_KEPT: u64 = 1 << 20;
 
-/// All that a program sees of our environment: variables can change its settings and its libraries.
+/// All that a program sees of our environment: variables can change its settings and its libraries. Wrappers of unpacked
+/// servers are shell scripts, which look for their programs here.
 pub(crate) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// A command for a program behind the words of the account that it runs as, with nothing of our environment.
@@ -224,10 +225,10 @@ mod tests {
 
     #[test]
     fn only_the_very_process_that_is_meant_is_killed() {
-        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        let mut child = Command::new("sleep").arg("600").spawn().unwrap();
         let pid = child.id();
         let start = Stat::of(pid).unwrap().start_ticks;
-        let patience = Duration::from_secs(10);
+        let patience = Duration::from_secs(60);
         assert!(!kill_stranger(pid, start + 1, patience).unwrap());
         assert!(child.try_wait().unwrap().is_none(), "it lives");
         assert!(kill_stranger(pid, start, patience).unwrap());
@@ -240,26 +241,26 @@ mod tests {
         let mut command = Command::new("sh");
         command.args(["-c", "exit 7"]);
         let process = Process::spawn(command).unwrap();
-        let status = process.wait(Duration::from_secs(10)).unwrap();
+        let status = process.wait(Duration::from_secs(60)).unwrap();
         assert_eq!(status.code(), Some(7));
         process.signal(Signal::TERM).unwrap();
 
         let mut command = Command::new("sleep");
-        command.arg("60");
+        command.arg("600");
         let process = Process::spawn(command).unwrap();
         assert_eq!(process.wait(Duration::from_millis(1)), None);
         assert!(!process.was_killed());
-        assert_eq!(process.kill(Duration::from_secs(10)).unwrap().signal(), Some(9));
+        assert_eq!(process.kill(Duration::from_secs(60)).unwrap().signal(), Some(9));
         assert!(process.was_killed());
     }
 
     #[test]
     fn a_command_without_an_end_is_ended() {
         let mut command = Command::new("sleep");
-        command.arg("60");
+        command.arg("600");
         let error = output(command, Duration::from_millis(50)).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
-        let endless = output(Command::new("yes"), Duration::from_secs(10)).unwrap();
+        let endless = output(Command::new("yes"), Duration::from_secs(60)).unwrap();
         assert!(!endless.success && !endless.stdout.is_empty());
     }
 }

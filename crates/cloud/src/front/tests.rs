@@ -416,7 +416,7 @@ fn clients_that_never_finish_a_request_keep_nobody_else_out() {
         Endpoint::start_with(LOCAL.into(), None, Arc::clone(&pipeline), PLACES, ANSWER_TIMEOUT).unwrap();
     let connect = |bytes: &str| {
         let mut stream = TcpStream::connect(endpoint.address()).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         stream.write_all(bytes.as_bytes()).unwrap();
         stream
     };

@@ -267,15 +267,14 @@ mod tests {
 
     #[test]
     fn a_full_queue_loses_events_and_does_not_wait() {
-        let delivery = Delivery::to_command("sleep 1".to_owned()).unwrap();
-        let begun = Instant::now();
+        // It ends with this process, or after its 30 s.
+        let delivery = Delivery::to_command("exec tail --pid=$PPID -f /dev/null".to_owned()).unwrap();
         for number in 0..QUEUE + 50 {
             delivery.publish(&json!({"number": number}));
         }
-        assert!(begun.elapsed() < Duration::from_millis(900), "{:?}", begun.elapsed());
-        // One may be with the command already.
+        // One may be with the command already. Had a call waited for the command, more would have had room.
         assert!((49..=50).contains(&delivery.lost()), "{}", delivery.lost());
-        // Its queue would take a quarter of an hour: nothing waits for it.
+        // Its queue would take hours: nothing waits for it.
         let _: &mut Delivery = Box::leak(Box::new(delivery));
     }
 }

@@ -239,7 +239,7 @@ fn volumes_of_a_snapshot_are_loaded_and_their_status_says_how_far() {
     let view = rig.control.volume(&rated, None).unwrap().volume.initialization.unwrap();
     assert_eq!((view.mode.to_string().as_str(), view.total_bytes), ("rate=100MiB/s", 100 * (512 << 10)));
     // 50 MiB at 100 MiB/s, by the clock of the volumes.
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
     let done = loop {
         let status = status_of(&rated);
         let details = &status["InitializationStatusDetails"];

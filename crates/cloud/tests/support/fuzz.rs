@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use crate::wire::{KEY, Message, Protocol, SECRET, Shapes, Wire};
 
 /// The longest that a call may take. An unoptimized build on a busy machine takes a second for some.
-const LIMIT: Duration = Duration::from_secs(30);
+const LIMIT: Duration = Duration::from_secs(60);
 /// Calls of a case.
 const CALLS: usize = 12;
 /// How deep parameters are nested.

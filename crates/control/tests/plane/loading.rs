@@ -15,6 +15,8 @@ use crate::{Fixture, asked};
 const BLOCK: u64 = 512 << 10;
 /// A read of a block that is there takes well below this on any type used here, and one of another well above.
 const QUICK: Duration = Duration::from_millis(4);
+/// Of so many reads of a block that is there one is quick, on a busy machine too.
+const TRIES: u32 = 2_000;
 const LAZY: Option<Initialization> = Some(Initialization::Lazy);
 
 fn from_snapshot(name: &str, spec: &str, initialization: Option<Initialization>) -> CreateVolume {
@@ -126,8 +128,7 @@ fn data_are_right_while_they_load_and_progress_outlives_the_server() {
         let first = read(&mut client, block);
         assert!(first > QUICK, "the first touch of block {block} took {first:?}");
     }
-    let again = (0..20).map(|_| read(&mut client, 5)).min().unwrap();
-    assert!(again < QUICK, "a block that is there took {again:?}");
+    assert!((0..TRIES).any(|_| read(&mut client, 5) < QUICK), "a block that is there was loaded again");
     // A part of a block that is not loaded, and one that the snapshot does not have.
     client.write(2 * BLOCK, &[0xEE; 4096]);
     client.write(100 * BLOCK, &[0xDD; 4096]);
@@ -142,8 +143,7 @@ fn data_are_right_while_they_load_and_progress_outlives_the_server() {
     assert_eq!((found.loaded_bytes, found.since), (kept.loaded_bytes, kept.since));
     fixture.attach("copy").unwrap();
     let mut client = Client::connect(&fixture.socket("copy"));
-    let there = (0..20).map(|_| read(&mut client, 0)).min().unwrap();
-    assert!(there < QUICK, "what was loaded before took {there:?}");
+    assert!((0..TRIES).any(|_| read(&mut client, 0) < QUICK), "what was loaded before was loaded again");
     assert_eq!(client.read(2 * BLOCK, 4096), [0xEE; 4096]);
     for block in 0..8 {
         read(&mut client, block);
@@ -162,7 +162,7 @@ fn a_provisioned_rate_loads_without_anyone_who_reads() {
     let fixture = Fixture::with_snapshot();
     let view = fixture.restore("copy", "gp3:size=1GiB", Some(Initialization::Rate { mib_s: 300 })).unwrap();
     // 4 MiB at 300 MiB/s: by the clock, attached or not.
-    let deadline = Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + Duration::from_secs(60);
     while fixture.loading("copy").state != InitializationState::Completed {
         assert!(Instant::now() < deadline, "{:?}", fixture.loading("copy"));
         std::thread::yield_now();

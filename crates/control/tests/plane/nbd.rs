@@ -13,7 +13,7 @@ impl Client {
     /// Connects, and negotiates up to the transmission phase.
     pub(crate) fn connect(socket: &Path) -> Self {
         let stream = UnixStream::connect(socket).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         let mut client = Self { stream };
         assert_eq!(client.bytes(18)[..16], *b"NBDMAGICIHAVEOPT");
         let go = [&b"IHAVEOPT"[..], &7_u32.to_be_bytes(), &6_u32.to_be_bytes(), &[0; 6]].concat();

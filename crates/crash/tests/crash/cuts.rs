@@ -123,7 +123,7 @@ flush_log_at_trx_commit = 0
     let lost: Vec<_> = careless.iter().filter_map(|cut| cut.loss.as_ref()).collect();
     assert!(!lost.is_empty(), "{careless:?}");
     // The redo log goes out once a second, and a busy machine is seconds late with it.
-    assert!(lost.iter().all(|loss| loss.transactions > 0 && loss.seconds < 10.0), "{lost:?}");
+    assert!(lost.iter().all(|loss| loss.transactions > 0 && loss.seconds < 30.0), "{lost:?}");
     assert!(careless.iter().all(|cut| !cut.kinds().contains(&VerdictKind::Corrupt)), "{careless:?}");
     assert_eq!(CrashDatabase::open(&bench.out()).unwrap().run().unwrap(), run, "the results are the run");
     assert_eq!(left_of(&bench.home()), Vec::<String>::new());

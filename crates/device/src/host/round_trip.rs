@@ -91,8 +91,12 @@ mod tests {
 
     #[test]
     fn a_round_trip_of_this_host_takes_microseconds() {
-        let took = local_round_trip(&MonotonicClock::new()).unwrap();
-        println!("{took:?}");
-        assert!(Nanos(500) < took && took < Nanos::from_ms(50), "{took:?}");
+        let clock = MonotonicClock::new();
+        let began = clock.now();
+        let took = local_round_trip(&clock).unwrap();
+        let all = clock.now().since(began);
+        println!("{took:?} of {all:?}");
+        // Half of the round trips took as long, or longer.
+        assert!(Nanos(500) < took && took.0 * u64::from(ROUNDS / 2) < all.0, "{took:?} of {all:?}");
     }
 }

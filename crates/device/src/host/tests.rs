@@ -260,12 +260,12 @@ fn a_calibration_that_is_given_up_ends_soon_and_leaves_nothing() {
         return;
     }
     let fixture = Fixture::new();
-    let (began, steps) = (Instant::now(), Mutex::new(0));
+    let steps = Mutex::new(0);
     let progress = |_: &str| *steps.lock() += 1;
     // In the middle of the measurement of the block device.
     let refused = fixture.host.calibrate_unless(&|| *steps.lock() >= 2, false, &progress).unwrap_err();
     assert!(matches!(&refused, HostError::Io { .. }), "{refused}");
-    assert!(began.elapsed() < Duration::from_secs(8), "{:?} of 20 s", began.elapsed());
+    assert_eq!(*steps.lock(), 2, "no other part of the measurement began");
     let home = fixture.host.home();
     assert!(!home.calibration_file().exists() && !home.scratch_dir().exists());
     assert!(fuse::mounts().unwrap().iter().all(|mounted| !mounted.dir.starts_with(home.root())));
@@ -314,7 +314,7 @@ fn a_device_that_went_with_its_last_user_is_not_taken_for_the_next_device_of_its
     fixture.host.detach("vol", false, &|_| ()).unwrap_err();
     // The kernel detaches the device now, and gives its number to the next.
     drop(open);
-    let gone = Instant::now() + Duration::from_secs(5);
+    let gone = Instant::now() + Duration::from_secs(60);
     while loopdev::list().iter().any(|used| used.device == device) {
         assert!(Instant::now() < gone, "{device:?} is in use");
         std::thread::sleep(Duration::from_millis(1));

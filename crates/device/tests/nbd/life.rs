@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    io::ErrorKind,
     os::unix::{fs::PermissionsExt, net::UnixListener},
     path::PathBuf,
     sync::Arc,
@@ -127,12 +128,16 @@ fn connections_beyond_the_bound_are_closed_and_count_again_once_others_end() {
     let _second = Client::ready(&served, false);
     assert_eq!(served.server.connections(), 2);
     let third = std::os::unix::net::UnixStream::connect(served.path("vol.sock")).unwrap();
-    third.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-    assert_eq!(std::io::Read::read(&mut &third, &mut [0; 18]).unwrap_or(0), 0);
+    third.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let end = std::io::Read::read(&mut &third, &mut [0; 18]);
+    assert!(
+        end.as_ref().map_or_else(|e| e.kind() == ErrorKind::ConnectionReset, |&read| read == 0),
+        "{end:?}"
+    );
     drop(first);
     let start = Instant::now();
     while served.server.connections() > 1 {
-        assert!(start.elapsed() < Duration::from_secs(10));
+        assert!(start.elapsed() < Duration::from_secs(60));
         std::thread::sleep(Duration::from_millis(1));
     }
     drop(Client::ready(&served, false));
@@ -140,21 +145,20 @@ fn connections_beyond_the_bound_are_closed_and_count_again_once_others_end() {
 
 #[test]
 fn a_client_that_does_not_negotiate_in_time_is_dropped() {
-    let served = Served::with(8, 0, |options| options.handshake_timeout = Duration::from_millis(200));
+    let served = Served::with(8, 0, |options| options.handshake_timeout = Duration::from_secs(2));
+    // Connected before the others, so that its time would have ended before theirs.
+    let mut done = Client::ready(&served, false);
     let mut silent = Client::connect(&served);
     let mut dripping = Client::connect(&served);
-    let done = Client::ready(&served, false);
     dripping.send(&[0, 0]);
     assert!(silent.is_closed() && dripping.is_closed());
-    std::thread::sleep(Duration::from_millis(250));
-    let mut done = done;
     done.request(READ, 0, 1, 0, 512);
     assert_eq!(done.simple_reply(), (0, 1));
 }
 
 #[test]
 fn stopping_answers_what_is_in_flight_and_closes() {
-    let served = Served::new(8, 50_000);
+    let served = Served::with(8, 50_000, |options| options.stop_timeout = Duration::from_secs(600));
     let mut client = Client::ready(&served, false);
     for cookie in 0..4 {
         client.request(READ, 0, cookie, 0, 4096);
@@ -176,7 +180,7 @@ fn stopping_answers_what_is_in_flight_and_closes() {
     assert_eq!(answered, [0, 1, 2, 3]);
     assert!(client.is_closed());
     stopping.join().unwrap();
-    assert!(start.elapsed() < Duration::from_secs(4), "{:?}", start.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
 }
 
 #[test]
@@ -192,7 +196,7 @@ fn stopping_does_not_wait_for_ever_for_a_volume_that_stalls() {
     let Served { server, volume, .. } = served;
     let start = Instant::now();
     server.stop();
-    assert!(start.elapsed() < Duration::from_secs(3), "{:?}", start.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
     volume.set_faults(Faults::default()).unwrap();
 }
 

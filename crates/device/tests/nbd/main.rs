@@ -7,7 +7,7 @@ mod life;
 mod raw;
 mod scripts;
 
-use std::{path::PathBuf, process::Command, sync::Arc};
+use std::{path::PathBuf, process::Command, sync::Arc, time::Duration};
 
 use ebbtide_device::{
     engine::{LiveOptions, LiveVolume},
@@ -46,6 +46,8 @@ impl Served {
         let blocks = store.open_volume("vol").unwrap();
         let volume = LiveVolume::start(LiveOptions::new("vol", array, blocks, 7)).unwrap();
         let mut options = NbdOptions::new("vol");
+        // Longer than clients wait: nobody is served only because another's time is up.
+        options.handshake_timeout = Duration::from_secs(600);
         options.description = "a volume under test".into();
         let names = store.clone();
         options.snapshots = Arc::new(move || names.snapshots().into_iter().map(|info| info.name).collect());

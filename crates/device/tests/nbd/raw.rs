@@ -26,7 +26,7 @@ impl Client {
 
     pub(crate) fn at(path: &Path) -> Self {
         let stream = UnixStream::connect(path).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         let mut client = Self { stream };
         assert_eq!(client.bytes::<18>()[..16], *b"NBDMAGICIHAVEOPT");
         client

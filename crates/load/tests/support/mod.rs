@@ -186,7 +186,7 @@ impl Server {
                 }
                 Err(error) => {
                     let gone = self.child.try_wait().unwrap().is_some();
-                    let late = began.elapsed() > Duration::from_secs(60);
+                    let late = began.elapsed() > Duration::from_secs(180);
                     if gone || late {
                         return Err(format!("{error}\n{}", self.log()));
                     }
@@ -263,7 +263,7 @@ impl Drop for Server {
         self.signal("TERM");
         let began = Instant::now();
         while self.child.try_wait().unwrap().is_none() {
-            if began.elapsed() > Duration::from_secs(20) {
+            if began.elapsed() > Duration::from_secs(60) {
                 self.child.kill().unwrap();
             }
             std::thread::sleep(Duration::from_millis(20));

@@ -227,7 +227,7 @@ fn a_server_that_is_never_ready_is_given_up_and_killed() {
     start(&plan).stop(PATIENCE).unwrap();
 }
 
-/// Cancels a moment after something has begun that would take a minute, and sees it end at once.
+/// Cancels a moment after something has begun that would take minutes, and sees it end long before.
 fn ends_when_cancelled(cancel: &Cancel, work: impl FnOnce() -> Result<(), ServerError>) {
     let began = Instant::now();
     let ended = std::thread::scope(|scope| {
@@ -238,13 +238,13 @@ fn ends_when_cancelled(cancel: &Cancel, work: impl FnOnce() -> Result<(), Server
         work()
     });
     assert!(matches!(ended, Err(ServerError::Cancelled)), "{ended:?}");
-    assert!(began.elapsed() < Duration::from_secs(3), "it took {:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(60), "it took {:?}", began.elapsed());
 }
 
-/// A program in a server's place that takes a minute to do nothing.
+/// A program in a server's place that takes ten minutes to do nothing.
 fn slow(bench: &Bench, flavour: Flavour) -> Binary {
     let path = bench.path("slow");
-    std::fs::write(&path, "#!/bin/sh\nexec sleep 60\n").unwrap();
+    std::fs::write(&path, "#!/bin/sh\nexec sleep 600\n").unwrap();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
     Binary { path, flavour, ..bench.binary.clone() }
 }

@@ -11,7 +11,7 @@ use ebbtide_mysql::{Binary, Layout, Server, ServerError, ServerPlan, WorkPaths, 
 use tempfile::TempDir;
 
 /// Long enough for a machine that is busy with other things.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
 
 /// Servers share the machine badly: one test with a server at a time.
 static TURN: Mutex<()> = Mutex::new(());
@@ -54,7 +54,13 @@ impl Bench {
 
     /// A plan for an empty directory.
     pub(crate) fn empty_plan(&self) -> ServerPlan {
-        ServerPlan::new(self.binary.clone(), Layout::single(self.path("data")), work(self.dir.path(), "w"))
+        self.plan_of(Layout::single(self.path("data")), work(self.dir.path(), "w"))
+    }
+
+    /// Its servers may take long to start, as they do beside a build.
+    fn plan_of(&self, layout: Layout, work: WorkPaths) -> ServerPlan {
+        let plan = ServerPlan::new(self.binary.clone(), layout, work);
+        ServerPlan { start_timeout: PATIENCE, ..plan }
     }
 
     /// A plan for a copy of data that were made with no settings.
@@ -72,7 +78,7 @@ impl Bench {
             let _ = std::fs::remove_dir_all(&kept);
             let dir = open_dir();
             let layout = Layout::single(dir.path().join("data"));
-            let plan = ServerPlan::new(self.binary.clone(), layout, work(dir.path(), "w"));
+            let plan = self.plan_of(layout, work(dir.path(), "w"));
             initialize(&plan, &|_| {}).unwrap();
             copy(&plan.layout.data, &kept);
         }
