@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use ebbtide_crash::page::replay;
-use ebbtide_crash::record::{CrashRun, Gained, Verdict, VerdictKind};
+use ebbtide_crash::record::{CrashRun, Cut, Gained, VerdictKind};
 use ebbtide_crash::summary::{self, ArmSummary, Summary, bound, kind_name};
-use ebbtide_crash::{KeptCut, Replayed};
+use ebbtide_crash::{KeptCut, Replayed, harm};
 use ebbtide_lab::experiment::ServerRole;
 use ebbtide_text::{change, change_interval, figure, latency, seed, whole};
 
@@ -37,7 +37,7 @@ pub(super) fn replayed(replayed: &Replayed) -> String {
     let _ = writeln!(text, "server: {} ({})", replayed.server.name(), replayed.server.path.display());
     let (was, is) = (found(&then.kinds()), found(&now.kinds()));
     let _ = writeln!(text, "then: {was}\nnow:  {is}");
-    for line in now.verdicts.iter().flat_map(evidence) {
+    for line in harm(now) {
         let _ = writeln!(text, "  {line}");
     }
     text + match replayed.same {
@@ -53,26 +53,12 @@ fn found(kinds: &[VerdictKind]) -> String {
     if words.is_empty() { "clean".to_owned() } else { words.join(", ") }
 }
 
-/// What a verdict rests on, line by line.
-fn evidence(verdict: &Verdict) -> Vec<String> {
-    match verdict {
-        Verdict::Corrupt { messages, pages, .. } => {
-            let pages =
-                pages.iter().map(|page| format!("{} page {}: {}", page.file, page.page, page.message));
-            messages.iter().cloned().chain(pages).collect()
-        }
-        Verdict::LostCommits => Vec::new(),
-        Verdict::Partial { findings } => findings.clone(),
-        Verdict::BinlogDisagrees { differences, .. } => differences.clone(),
-        Verdict::ReplicationBroken { messages, place } => {
-            std::iter::once(place.clone()).chain(messages.iter().cloned()).collect()
-        }
-        Verdict::Unverified { why, log } => std::iter::once(why.clone()).chain(log.iter().cloned()).collect(),
-    }
-}
-
 /// At most so many remarks; the report has all of them.
 const NOTES: usize = 5;
+/// Bad cuts that are shown at most; the report and `--kept` have more.
+const EXAMPLES: usize = 3;
+/// Lines of a bad cut that are shown at most.
+const HARM_LINES: usize = 8;
 
 /// Whether it may be believed, a line for each arm, and how to look further.
 pub(super) fn verdict(record: &CrashRun, summary: &Summary, report: &Path) -> String {
@@ -95,19 +81,30 @@ pub(super) fn verdict(record: &CrashRun, summary: &Summary, report: &Path) -> St
     if summary.notes.len() > NOTES {
         let _ = writeln!(text, "note: {} more in the report", summary.notes.len() - NOTES);
     }
-    let asked = |arm: &str| summary.arms.iter().any(|known| known.name == arm);
-    let kept = record.cuts.iter().find(|cut| cut.kept && asked(&cut.arm));
-    if let Some(cut) = kept {
-        let _ = writeln!(
-            text,
-            "look at a bad cut: {} ({}, cut {})",
-            replay(record, cut.seed),
-            cut.arm,
-            cut.number + 1
-        );
+    for cut in examples(record, summary) {
+        let (again, number) = (replay(&record.host.home, cut.seed), cut.number + 1);
+        let _ = writeln!(text, "look at a bad cut: {again} ({}, cut {number})", cut.arm);
+        for line in harm(cut).iter().take(HARM_LINES) {
+            let _ = writeln!(text, "  {line}");
+        }
     }
     let _ = writeln!(text, "again: {}", record.command);
     text + &format!("report: {}", report.display())
+}
+
+/// Kept cuts of the arms in which their verdict is rarest, and so the least expected: at most [`EXAMPLES`], one for an arm.
+fn examples<'a>(record: &'a CrashRun, summary: &Summary) -> Vec<&'a Cut> {
+    let kept = |arm: &ArmSummary, kind| {
+        record.cuts.iter().find(|cut| cut.kept && cut.arm == arm.name && cut.kinds().contains(&kind))
+    };
+    let rarest = |arm: &ArmSummary| {
+        let found = arm.verdicts.iter().filter_map(|(kind, share)| Some((share.count, kept(arm, *kind)?)));
+        let (count, cut) = found.min_by_key(|(count, _)| *count)?;
+        Some((count as f64 / arm.cuts as f64, cut))
+    };
+    let mut found: Vec<_> = summary.arms.iter().filter_map(rarest).collect();
+    found.sort_by(|one, other| one.0.total_cmp(&other.0));
+    found.into_iter().take(EXAMPLES).map(|(_, cut)| cut).collect()
 }
 
 /// What the risk buys.
@@ -256,6 +253,22 @@ mod tests {
         assert!(shown(&run).contains(wanted), "{}", shown(&run));
     }
 
+    #[test]
+    fn the_harm_that_is_rarest_is_shown_with_its_damage_and_the_command_that_replays_it() {
+        let mut run = run();
+        let mut careless = run.experiment.arms[0].clone();
+        careless.name = "careless".to_owned();
+        run.experiment.arms.push(careless);
+        run.cuts.extend(
+            (99..101).map(|number| Cut { kept: true, ..cut("careless", number, Some(Verdict::LostCommits)) }),
+        );
+        let text = shown(&run);
+        let lines: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("look at")).collect();
+        assert!(lines[0].ends_with("--replay 0000000000001267 (asked, cut 100)"), "{text}");
+        assert_eq!(lines[1], "  corrupt: Pages have wrong checksums after recovery", "{text}");
+        assert!(lines[3].ends_with("(careless, cut 100)"), "{text}");
+    }
+
     fn corrupt() -> Verdict {
         Verdict::Corrupt { how: Corruption::Pages, messages: Vec::new(), pages: Vec::new() }
     }
@@ -340,12 +353,12 @@ mod tests {
         };
         let text = replayed(&both(&then, true));
         assert!(text.contains("server: MariaDB 11.8.3 (/x/mariadbd)\n"), "{text}");
-        let shown = "then: corrupt\nnow:  corrupt\n  bank/t.ibd page 7: Fail: page::7 invalid\nthe same";
+        let shown = "now:  corrupt\n  corrupt: Pages have wrong checksums after recovery\n    bank/t.ibd page 7: Fail: page::7 invalid\n";
         assert!(text.contains(shown), "{text}");
         assert!(replayed(&both(&now, true)).ends_with("then: corrupt\nnow:  clean\nNOT the same"));
         let unjudged = Verdict::Unverified { why: "no room".into(), log: Vec::new() };
         let text = replayed(&both(&cut("asked", 3, Some(unjudged)), false));
-        assert!(text.contains("  no room\nno recovery ran: "), "{text}");
+        assert!(text.contains("  unverified: no room\n") && text.contains("\nno recovery ran: "), "{text}");
         assert!(!text.contains("NOT the same"), "{text}");
     }
 

@@ -5,7 +5,7 @@
 //! takes crash images of all volumes, and `checker`s, side by side with the load, let the file system and the server
 //! recover on them and judge what is there, by the rules of `verdict`. `canary` arms prove in every run that damage is
 //! seen. `kept` images can be judged again (`replay`). A `replica` follows a source that lives on, and is judged by whether it
-//! still does. [`results`] keeps it all, [`summary`] reports what was found, [`page`] makes the report of it.
+//! still does. [`harm()`] names what is wrong with a cut, [`results`] keeps it all, [`summary`] reports what was found, [`page`] makes the report of it.
 //!
 //! Experiments, prepared data, volumes and their servers are those of `ebbtide_lab`, which knows nothing of this crate.
 #![forbid(unsafe_code)]
@@ -33,6 +33,7 @@ mod checker;
 mod cutter;
 mod error;
 mod file_map;
+mod harm;
 mod kept_images;
 mod machine_watch;
 mod moments;
@@ -48,6 +49,7 @@ mod verdict;
 
 pub use error::KeptError;
 pub use event::{Event, Progress};
+pub use harm::harm;
 pub use kept_images::{KeptCut, delete as delete_kept, list as list_kept};
 pub use replay::{Replayed, replay};
 pub use run::{CrashOptions, CutPlan, begun_with, check_without_server, plan, plan_with, run};

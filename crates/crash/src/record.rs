@@ -373,6 +373,8 @@ pub enum Corruption {
     Rows,
     /// CHECK TABLE reports that a table is.
     CheckTable,
+    /// A table's file is missing, or is another table's: the server reads the table, and its next start loses it.
+    Files,
     /// Pages with wrong checksums are there after recovery.
     Pages,
 }

@@ -106,7 +106,7 @@ fn story(page: &PageContext, cut: &Cut, kind: VerdictKind, headed: bool) -> Vec<
     }
     blocks.extend(cut.verdicts.iter().flat_map(|verdict| evidence(cut, verdict)));
     blocks.push(if cut.kept && kind != VerdictKind::ReplicationBroken {
-        Block::Listing(Listing { label: "Judge its image again:".into(), text: replay(page.run, cut.seed) })
+        Block::Listing(Listing { label: "Judge its image again:".into(), text: replay(&page.run.host.home, cut.seed) })
     } else if kind == VerdictKind::ReplicationBroken {
         Block::Text(format!(
             "Its seed is {}. Whether a replica goes on cannot be judged again: its source is gone with the run.",

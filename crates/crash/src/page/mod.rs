@@ -28,10 +28,10 @@ pub fn page(run: &CrashRun, summary: &Summary) -> String {
     report(run, summary).to_html()
 }
 
-/// The command that judges the kept image of a cut again, in the home of the run.
+/// The command that judges the kept image of a cut again, in the home that has it; empty: the default.
 #[must_use]
-pub fn replay(run: &CrashRun, seed: u64) -> String {
-    let home = match run.host.home.as_str() {
+pub fn replay(home: &str, seed: u64) -> String {
+    let home = match home {
         "" => String::new(),
         home => format!(" --home {}", quoted(home)),
     };

@@ -73,6 +73,7 @@ pub(crate) const fn showed(how: Corruption) -> &'static str {
         Corruption::Log => "left a server that starts and reports corruption",
         Corruption::Rows => "left rows or indexes that are damaged",
         Corruption::CheckTable => "left a table that fails CHECK TABLE",
+        Corruption::Files => "left a table that the next start loses",
         Corruption::Pages => "left pages with wrong checksums",
     }
 }
@@ -85,6 +86,7 @@ pub(crate) const fn shown(how: Corruption) -> &'static str {
         Corruption::Log => "The server starts and reports corruption",
         Corruption::Rows => "Rows or indexes are damaged",
         Corruption::CheckTable => "CHECK TABLE fails",
+        Corruption::Files => "The next start loses a table that the server reads",
         Corruption::Pages => "Pages have wrong checksums after recovery",
     }
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests too")]
 
 mod cuts;
+mod harm;
 #[path = "../../../../tests/support/schema.rs"]
 mod schema;
 #[allow(dead_code, unused_imports, reason = "the tests of the lab use the rest of it")]

@@ -5,6 +5,7 @@ use ebbtide_crash::summary::summarize;
 use ebbtide_load::Cancel;
 
 use crate::cuts::run;
+use crate::harm::unharmed;
 use crate::support::{Bench, left_of, needs};
 
 const BASE: &str = r#"
@@ -66,21 +67,15 @@ sync_binlog = 0
     }
     let summary = summarize(&run);
     assert!(summary.valid, "a canary was not caught: {:?}", summary.void);
-    let cuts = |arm: &'static str| run.cuts.iter().filter(move |cut| cut.arm == arm);
-    assert_eq!(cuts("durable").count(), 4);
-    for cut in cuts("durable") {
-        assert!(cut.verdicts.is_empty() && cut.recovery.is_some(), "{cut:?}");
-    }
-    let lost: Vec<_> = cuts("careless").filter_map(|cut| cut.loss.as_ref()).collect();
+    assert_eq!(unharmed(&bench, &run, "durable", &[]).len(), 4);
+    // What is there of a lost end is whole.
+    let careless = [VerdictKind::LostCommits, VerdictKind::BinlogDisagrees];
+    let careless = unharmed(&bench, &run, "careless", &careless);
+    let lost: Vec<_> = careless.into_iter().filter_map(|cut| cut.loss.as_ref()).collect();
     assert!(
         lost.iter().any(|loss| loss.transactions > 0),
         "flushed once a second, and nothing is lost: {lost:?}"
     );
-    for cut in cuts("careless") {
-        let whole =
-            !cut.kinds().contains(&VerdictKind::Partial) && !cut.kinds().contains(&VerdictKind::Corrupt);
-        assert!(whole, "what is there of a lost end is whole: {cut:?}");
-    }
     assert_eq!(left_of(&bench.home()), Vec::<String>::new());
 }
 
@@ -100,8 +95,7 @@ fn a_replica_under_tpcc_goes_on_by_gtid_and_the_conditions_hold_on_it() {
     assert!(summary.valid, "{:?}", summary.void);
     let cuts = |arm: &'static str| run.cuts.iter().filter(move |cut| cut.arm == arm);
     assert_eq!((cuts("gtid").count(), cuts("unsynced").count()), (3, 3));
-    for cut in cuts("gtid") {
-        assert!(cut.verdicts.is_empty(), "{cut:?}");
+    for cut in unharmed(&bench, &run, "gtid", &[]) {
         assert!(cut.resumed.as_ref().unwrap().caught_up_s.is_some(), "{cut:?}");
     }
     for cut in cuts("unsynced") {

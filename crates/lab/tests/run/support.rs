@@ -103,7 +103,9 @@ static ALONE: Mutex<()> = Mutex::new(());
 impl Bench {
     /// In the home that the tests of this program share: the host is calibrated and data are prepared once.
     pub(crate) fn new() -> Self {
-        Self { home: shared(), ..Self::apart() }
+        let mut bench = Self::apart();
+        bench.home = shared();
+        bench
     }
 
     /// In a home of its own, without prepared data.
@@ -127,6 +129,15 @@ impl Bench {
         self.dir.path().join("out")
     }
 
+    /// Moves the home to where no other test writes, with all that it keeps: its new place.
+    pub(crate) fn set_aside(&self) -> PathBuf {
+        let name = self.dir.path().file_name().unwrap().to_str().unwrap();
+        let place =
+            Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("kept-{}", name.trim_start_matches('.')));
+        std::fs::rename(&self.home, &place).unwrap();
+        place
+    }
+
     pub(crate) fn run(
         &self,
         text: &str,
@@ -141,6 +152,16 @@ impl Bench {
     /// Runs it to its end, and prints its events.
     pub(crate) fn run_all(&self, text: &str) -> LabRun {
         self.run(text, false, &Cancel::default(), &mut |event| println!("{event:?}")).unwrap()
+    }
+}
+
+impl Drop for Bench {
+    /// The results of a test that failed stay: what it found can be looked at.
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.dir.disable_cleanup(true);
+            println!("KEPT: the results of the failed test are in {}", self.dir.path().display());
+        }
     }
 }
 
