@@ -199,8 +199,12 @@ fn calibrated(base: &Profile, run: &LabRun, catalog: &Catalog) -> Result<Calibra
     let arm = &run.experiment.arms[0];
     let planned = base.plan(known(run), SEED).map_err(|error| error.to_string())?;
     let (volume, instance) = devices(arm, catalog)?;
-    let points: Vec<_> =
-        planned.points.iter().map(|point| point.measured(volume.clone().into(), instance.clone())).collect();
+    let points: Vec<_> = planned
+        .points
+        .iter()
+        .cloned()
+        .map(|point| point.on(volume.clone().into(), instance.clone()))
+        .collect();
     let trials = Trials { machine: planned.machine, seed: SEED, settle: TRIAL_SETTLE, asked: None };
     // The arms that calibrate have their pages counted, so that nothing is searched for a throughput.
     let by = Calibrating { trials, given: planned.costs, cpu_given: planned.cpu_given, interval: (1.0, 1.0) };

@@ -199,7 +199,7 @@ fn row(arm: &ArmSummary) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ebbtide_crash::record::{Corruption, Cut, PageFound, Recovery, Stint, Throughput};
+    use ebbtide_crash::record::{Corruption, PageFound, Recovery, Stint, Throughput, Verdict};
     use ebbtide_crash::summary::summarize;
     use ebbtide_lab::experiment::{self, Canary, CrashPlan, Moment, Overrides};
     use ebbtide_mysql::{Binary, Flavour, Version};
