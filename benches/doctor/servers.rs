@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::EBBTIDE;
 use ebbtide_load::{Endpoint, Session, Target};
-use ebbtide_mysql::{Binary, Layout, ServerPlan, initialize};
+use ebbtide_mysql::{Binary, Layout, ServerPlan, WorkPaths, initialize};
 
 /// A server program, and a fresh data directory of it.
 #[derive(Debug)]
@@ -39,7 +39,8 @@ impl Program {
         };
         let template = dir.join(format!("template-{name}"));
         let layout = Layout::single(template.clone());
-        let plan = ServerPlan::new(binary.clone(), layout, dir.join("w"));
+        let work = WorkPaths { dir: dir.join("w"), records: dir.join("records") };
+        let plan = ServerPlan::new(binary.clone(), layout, work);
         initialize(&plan, &|_| {}).unwrap_or_else(|error| panic!("{name}: {error}"));
         Some(Self { name, binary, template })
     }

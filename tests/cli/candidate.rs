@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use ebbtide_mysql::{Binary, Layout, Server, ServerPlan, Settings, initialize};
+use ebbtide_mysql::{Binary, Layout, Server, ServerPlan, Settings, WorkPaths, initialize};
 use tempfile::TempDir;
 
 use crate::harness::{Home, Ran};
@@ -14,7 +14,7 @@ use crate::harness::{Home, Ran};
 pub(crate) struct Started {
     pub(crate) server: Server,
     binary: Binary,
-    _dir: TempDir,
+    dir: TempDir,
 }
 
 /// A server with a small pool, so that a little work moves pages; none, and why, where there is none.
@@ -30,7 +30,7 @@ pub(crate) fn started(name: &str, settings: &[(&str, &str)]) -> Option<Started> 
     let dir = tempfile::Builder::new().prefix("ebbtide-cli-").tempdir().unwrap();
     std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
     let layout = Layout::single(dir.path().join("data"));
-    let mut plan = ServerPlan::new(binary.clone(), layout, dir.path().join("w"));
+    let mut plan = ServerPlan::new(binary.clone(), layout, work(dir.path()));
     let mut all = Settings::new();
     let small = [("buffer_pool_size", "8MiB"), ("redo_capacity", "8MiB"), ("performance_schema", "on")];
     for (name, text) in small.iter().chain(settings) {
@@ -39,10 +39,25 @@ pub(crate) fn started(name: &str, settings: &[(&str, &str)]) -> Option<Started> 
     plan.settings = all;
     initialize(&plan, &|_| {}).unwrap();
     let server = Server::start(&plan, &|_| {}).unwrap_or_else(|error| panic!("{error}"));
-    Some(Started { server, binary, _dir: dir })
+    Some(Started { server, binary, dir })
+}
+
+/// The option that logs in as `root` of a server with the files of [`work`].
+pub(crate) fn login(dir: &Path) -> String {
+    format!("--defaults-file={}", work(dir).dir.join("client.cnf").display())
+}
+
+/// Where the files of a server are that are not its data.
+pub(crate) fn work(dir: &Path) -> WorkPaths {
+    WorkPaths { dir: dir.join("w"), records: dir.join("records") }
 }
 
 impl Started {
+    /// The option that logs in as `root`.
+    pub(crate) fn login(&self) -> String {
+        login(self.dir.path())
+    }
+
     /// The server program.
     pub(crate) fn program(&self) -> &Path {
         &self.binary.path
@@ -54,19 +69,22 @@ impl Started {
 
     fn ask(&self, home: &Home, more: &[&str]) -> Ran {
         let socket = self.socket();
-        let words = ["crash", "--candidate", &socket, "--mysql-user=root", "--json"];
+        let login = self.login();
+        let words = ["crash", "--candidate", &socket, &login, "--json"];
         home.run(&[&words, more].concat())
     }
 
     fn prepare(&self, home: &Home) {
-        let tables = ["--mysql-user=root", "--tables=2", "--table-size=30000"];
+        let login = self.login();
+        let tables = [&login, "--tables=2", "--table-size=30000"];
         home.run(&[&["load", "prepare", &self.socket()], &tables[..]].concat()).ok();
     }
 
     /// A load that goes on until it is dropped.
     fn load(&self, home: &Home, workload: &str) -> Load {
         let socket = self.socket();
-        let tables = ["--mysql-user=root", "--tables=2", "--table-size=30000", "--rand-type=uniform"];
+        let login = self.login();
+        let tables = [&login, "--tables=2", "--table-size=30000", "--rand-type=uniform"];
         let words = ["load", "run", workload, &socket, "--threads=4", "--time=600"];
         let mut command = home.command(&[&words, &tables[..]].concat());
         Load(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
@@ -159,10 +177,10 @@ fn an_idle_server_is_no_answer_and_one_without_the_buffer_has_it_off_already() {
 fn a_server_that_dies_between_the_looks_and_one_that_refuses_are_no_answer() {
     let Some(started) = started("system", &[]) else { return };
     let home = Home::new();
-    let socket = started.socket();
+    let (socket, login) = (started.socket(), started.login());
     home.run(&["crash", "--candidate", &socket, "--mysql-user=root", "--mysql-password=wrong"])
         .refused(3, &["1045", "--mysql-user"]);
-    let words = ["crash", "--candidate", &socket, "--mysql-user=root", "--interval", "20s"];
+    let words = ["crash", "--candidate", &socket, &login, "--interval", "20s"];
     let mut command = home.command(&words);
     let looking = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     wait_for_a_look(&started);

@@ -15,8 +15,8 @@ use crate::harness::{EBBTIDE, Home, Ran};
 const VOLUME: &str = "--volume=data=gp3:size=500GiB,twp=off";
 
 fn doctor(started: &Started, home: &Home, more: &[&str]) -> Ran {
-    let socket = started.socket();
-    let words = ["doctor", &socket, "--mysql-user=root", "--interval=1s", VOLUME, "--json"];
+    let (socket, login) = (started.socket(), started.login());
+    let words = ["doctor", &socket, &login, "--interval=1s", VOLUME, "--json"];
     home.run(&[&words, more].concat())
 }
 
@@ -279,8 +279,8 @@ fn every_advised_statement_is_accepted(name: &str) {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("capture");
     let path = file.to_str().unwrap();
-    let socket = started.socket();
-    home.run(&["doctor", "capture", &socket, "--mysql-user=root", "--interval=1s", "--output", path]).ok();
+    let (socket, login) = (started.socket(), started.login());
+    home.run(&["doctor", "capture", &socket, &login, "--interval=1s", "--output", path]).ok();
     let mut capture: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
     worst(&mut capture);
     std::fs::write(&file, capture.to_string()).unwrap();
@@ -398,9 +398,8 @@ fn a_capture_is_judged_as_the_server_and_so_is_what_a_client_printed() {
     let home = Home::new();
     let dir = tempfile::tempdir().unwrap();
     let file = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
-    let (capture, socket) = (file("capture"), started.socket());
-    let words =
-        ["doctor", "capture", &socket, "--mysql-user=root", "--interval=1s", "-o", &capture, "--json"];
+    let (capture, socket, login) = (file("capture"), started.socket(), started.login());
+    let words = ["doctor", "capture", &socket, &login, "--interval=1s", "-o", &capture, "--json"];
     home.run(&words).ok().with(&["doctor", "capture", "--output"]).json();
     let live = codes(&doctor(&started, &home, &[]).json()["findings"]);
     let from = codes(&home.run(&["doctor", "--from", &capture, VOLUME, "--json"]).json()["findings"]);

@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use ebbtide_load::Session;
 use ebbtide_mysql::{Binary, Layout, Server, ServerPlan, initialize};
 
+use crate::candidate::{login, work};
 use crate::harness::{Home, Need, can};
 
 #[test]
@@ -15,15 +16,15 @@ fn tpcc_is_loaded_run_checked_and_dropped_and_a_broken_row_ends_the_check_with_1
     let dir = tempfile::Builder::new().prefix("ebbtide-cli-").tempdir().unwrap();
     std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
     let layout = Layout::single(dir.path().join("data"));
-    let plan = ServerPlan::new(Binary::detect(None).unwrap(), layout, dir.path().join("w"));
+    let plan = ServerPlan::new(Binary::detect(None).unwrap(), layout, work(dir.path()));
     initialize(&plan, &|_| {}).unwrap();
     let server = Server::start(&plan, &|_| {}).unwrap_or_else(|error| panic!("{error}"));
     let target = server.target();
     let socket = format!("--mysql-socket={}", target.endpoints[0]);
-    let home = Home::new();
+    let (home, login) = (Home::new(), login(dir.path()));
     let load = |command: &str, more: &str| {
         let words: Vec<&str> = more.split_whitespace().collect();
-        home.run(&[&["load", command, "tpcc", &socket, "--mysql-user=root"], &words[..]].concat())
+        home.run(&[&["load", command, "tpcc", &socket, &login], &words[..]].concat())
     };
 
     load("run", "").refused(3, &["1049", "hint: "]);

@@ -2,7 +2,7 @@
 //! again.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ebbtide_crash::harm;
 use ebbtide_crash::page::replay;
@@ -40,7 +40,7 @@ pub(crate) fn find(bench: &Bench, cuts: &[&Cut], allowed: &[VerdictKind]) -> Opt
     if bad.is_empty() {
         return None;
     }
-    let home = bench.set_aside();
+    let home = set_aside(bench);
     let mut text = format!("{} of {} cuts did harm where none may be\n", bad.len(), cuts.len());
     for cut in bad {
         for line in harm(cut) {
@@ -54,4 +54,13 @@ pub(crate) fn find(bench: &Bench, cuts: &[&Cut], allowed: &[VerdictKind]) -> Opt
         let _ = writeln!(text, "judge it again: {again}");
     }
     Some(Harm { home, text })
+}
+
+/// Moves the home of a test to where no other test writes, with all that it keeps: its new place.
+fn set_aside(bench: &Bench) -> PathBuf {
+    let out = bench.out();
+    let name = out.parent().and_then(Path::file_name).and_then(|name| name.to_str()).unwrap();
+    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("kept-{}", name.trim_start_matches('.')));
+    std::fs::rename(bench.home(), &place).unwrap();
+    place
 }

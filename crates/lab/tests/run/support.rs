@@ -129,15 +129,6 @@ impl Bench {
         self.dir.path().join("out")
     }
 
-    /// Moves the home to where no other test writes, with all that it keeps: its new place.
-    pub(crate) fn set_aside(&self) -> PathBuf {
-        let name = self.dir.path().file_name().unwrap().to_str().unwrap();
-        let place =
-            Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("kept-{}", name.trim_start_matches('.')));
-        std::fs::rename(&self.home, &place).unwrap();
-        place
-    }
-
     pub(crate) fn run(
         &self,
         text: &str,

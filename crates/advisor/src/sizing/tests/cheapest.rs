@@ -5,7 +5,8 @@ use ebbtide_volume::{GIB, Nanos};
 use proptest::prelude::*;
 
 use super::{load, of_size, volume};
-use crate::sizing::search::{Objective, PricedInstance, Space};
+use crate::sizing::objective::Objective;
+use crate::sizing::search::{PricedInstance, Space};
 use crate::sizing::{Asked, Choice, Demand, InstanceNeeds, size};
 
 fn objective(gib: u64, carried: f64, p99: Option<Nanos>) -> Objective {
