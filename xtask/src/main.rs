@@ -23,6 +23,7 @@ use std::{
 };
 
 use anyhow::{Result, bail};
+use cargo_metadata::MetadataCommand;
 
 fn main() -> Result<ExitCode> {
     let args: Vec<String> = env::args().skip(1).collect();
@@ -55,7 +56,8 @@ fn main() -> Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         ["test-programs"] => {
-            print!("{}", programs::list()?);
+            let metadata = MetadataCommand::new().no_deps().exec()?;
+            print!("{}", programs::list(&tidy::deterministic_programs(&metadata)?)?);
             Ok(ExitCode::SUCCESS)
         }
         ["help" | "--help"] => {

@@ -1,6 +1,7 @@
 //! The test programs of the workspace, as cargo builds them.
 
 use std::{
+    collections::BTreeSet,
     io::BufReader,
     path::{Path, PathBuf},
     process::{Command, Stdio},
@@ -8,8 +9,6 @@ use std::{
 
 use anyhow::{Context, Result};
 use cargo_metadata::{Message, Metadata, MetadataCommand, Package, Target, TargetKind};
-
-use crate::tidy::deterministic_programs;
 
 /// A test program that was built.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,15 +63,13 @@ fn folder(package: &Package, metadata: &Metadata) -> PathBuf {
     Path::new(folder).to_owned()
 }
 
-/// Builds all tests and lists them for a shell: name, program and folder of each, and whether it is deterministic
-/// (`repeat.deterministic` of `xtask/tidy.toml`) or not (`-`), with tabs between.
+/// Builds all tests and lists them for a shell: name, program and folder of each, and whether it is one of the deterministic
+/// ones or not (`-`), with tabs between.
 ///
 /// # Errors
 /// Where they do not build.
-pub(crate) fn list() -> Result<String> {
+pub(crate) fn list(deterministic: &BTreeSet<String>) -> Result<String> {
     let programs = build(None)?.context("the tests do not build")?;
-    let metadata = MetadataCommand::new().no_deps().exec().context("cargo metadata failed")?;
-    let deterministic = deterministic_programs(&metadata)?;
     let line = |program: Built| {
         let kind = if deterministic.contains(&program.name) { "deterministic" } else { "-" };
         format!("{}\t{}\t{}\t{kind}\n", program.name, program.path.display(), program.dir.display())
