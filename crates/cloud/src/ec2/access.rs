@@ -178,8 +178,7 @@ pub(super) fn permitted_snapshot<'s>(
     state: &'s State,
     id: &str,
 ) -> Result<&'s Snapshot, ApiError> {
-    maybe_snapshot(ask, ask.call.action, state.snapshot(ask, id).ok(), id).demand(ask)?;
-    state.snapshot(ask, id)
+    permitted_found(ask, state.snapshot(ask, id), id)
 }
 
 /// A snapshot of the call's Region that the caller may make volumes of.
@@ -188,7 +187,14 @@ pub(super) fn permitted_source<'s>(
     state: &'s State,
     id: &str,
 ) -> Result<&'s Snapshot, ApiError> {
-    let found = state.open_snapshot(ask, ask.region(), id);
+    permitted_found(ask, state.open_snapshot(ask, ask.region(), id), id)
+}
+
+fn permitted_found<'s>(
+    ask: &Ask<'_>,
+    found: Result<&'s Snapshot, ApiError>,
+    id: &str,
+) -> Result<&'s Snapshot, ApiError> {
     maybe_snapshot(ask, ask.call.action, found.as_ref().ok().copied(), id).demand(ask)?;
     found
 }
