@@ -37,6 +37,7 @@ pub(super) fn log_in(
     if greeting.first() == Some(&0xFF) {
         return Err(refused(&greeting));
     }
+    check_nonce_length(&greeting)?;
     let greeting: HandshakePacket<'_> = ParseBuf(&greeting).parse(()).map_err(protocol)?;
     let capabilities = capabilities(&greeting, target)?;
     let mariadb = mariadb_capabilities(&greeting);
@@ -55,6 +56,20 @@ pub(super) fn log_in(
         cache_metadata: mariadb.contains(MariadbCapabilities::MARIADB_CLIENT_CACHE_METADATA),
     };
     Ok(HandshakeResult { dialect, version: own_version(&greeting.server_version_str()).to_owned() })
+}
+
+/// Refuses what no server says and `mysql_common` cannot read: it takes the length of the nonce for a signed number, and panics
+/// where that underflows.
+fn check_nonce_length(greeting: &[u8]) -> Result<(), LoadError> {
+    // Behind the version, which a zero ends: 4 bytes of the connection, 8 of the nonce, a filler, 2 of capabilities, 1 of the
+    // collation, 2 of the status, 2 of capabilities.
+    let version_end = greeting.iter().skip(1).position(|byte| *byte == 0);
+    match version_end.and_then(|end| greeting.get(1 + end + 1 + 20)) {
+        Some(length @ 128..) => {
+            Err(LoadError::Protocol(format!("the greeting has a nonce of {length} bytes")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A server's version without what MariaDB puts before it in its greeting: `10.11.19-MariaDB` for
