@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use ebbtide_advisor::{Assessment, Finding, Seen, Severity};
 use serde::{Deserialize, Serialize};
 
-use crate::bundle::contents;
 use crate::exit::Refusal;
+use crate::refusal::refuse_bundle;
+use ebbtide_captured::bundle::contents;
 
 /// A diagnosis of before, and its file.
 #[derive(Debug)]
@@ -22,7 +23,7 @@ impl Baseline {
     /// # Errors
     /// The file cannot be read, or is something else (exit code 2).
     pub(super) fn read(file: &Path) -> anyhow::Result<Self> {
-        let text = contents(file)?;
+        let text = contents(file).map_err(refuse_bundle)?;
         let before = serde_json::from_str(&text).map_err(|error| {
             let message = format!("{} is no diagnosis: {error}", file.display());
             Refusal::usage(message).hint("give a file that `ebbtide doctor --json` wrote")

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use ebbtide_captured::Hints;
+use ebbtide_captured::configuration;
 use ebbtide_catalog::{Catalog, Spec};
+use ebbtide_doctor::machine::Machine;
 use ebbtide_load::{Cancel, Endpoint, Session, Target};
-use ebbtide_mysql::captured::Hints;
-use ebbtide_mysql::configuration;
-use ebbtide_mysql::machine::Machine;
 use ebbtide_mysql::status::{ObserveError, Observer, StatusError};
 use ebbtide_observe::{FileSystem, Flavour, NotSeen, Observation, VolumeFiles};
 

@@ -3,17 +3,16 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use ebbtide_captured::{Hints, Input, bundle, is_known, observation};
 use ebbtide_catalog::Catalog;
-use ebbtide_mysql::captured::{Hints, Input, is_known, observation};
 use ebbtide_observe::{Files, Observation, Origin};
 use proptest::prelude::*;
 
 use super::{Answer, judge, report, text};
-use crate::bundle;
 
 macro_rules! sample {
     ($name:literal) => {
-        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/crates/mysql/tests/fixtures/captured/", $name))
+        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/crates/captured/tests/fixtures/", $name))
     };
 }
 

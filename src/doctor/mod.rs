@@ -25,7 +25,6 @@ use ebbtide_catalog::Catalog;
 use ebbtide_observe::Observation;
 
 use crate::answers;
-use crate::bundle;
 use crate::exit::{self, Exit};
 use crate::home::HomePath;
 use crate::text::{line, printable, write};
@@ -144,7 +143,7 @@ fn in_order(findings: &mut [Finding]) {
 fn capture(args: &CaptureArgs, place: Option<&HomePath>, json: bool) -> anyhow::Result<Exit> {
     args.output.as_deref().map(output::check).transpose()?;
     let (observation, _) = collect::observation(&args.look, None, place)?;
-    let text = bundle::text(observation);
+    let text = ebbtide_captured::bundle::text(observation);
     let Some(file) = &args.output else {
         write(&text)?;
         return Ok(Exit::Clean);
