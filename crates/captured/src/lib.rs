@@ -1,7 +1,10 @@
-//! An observation of what people already have of a server: printed variables and status, option files, files of Percona
+//! Reads what other tools wrote, and captures: the only crate that does. It needs no server.
+//!
+//! An observation is made of what people already have of a server: printed variables and status, option files, files of Percona
 //! Toolkit, and the kernel's and sysstat's figures of devices.
 //!
 //! Each text is known by its content. What is in none of them stays unknown: no default is taken for a fact.
+#![forbid(unsafe_code)]
 
 pub mod bundle;
 pub mod configuration;

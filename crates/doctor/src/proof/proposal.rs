@@ -5,63 +5,93 @@ use std::collections::BTreeMap;
 use ebbtide_advisor::{Finding, VolumeChange};
 use ebbtide_catalog::Catalog;
 use ebbtide_mysql::Binary;
-use ebbtide_observe::{Observation, VolumeFiles};
+use ebbtide_observe::{Observation, TwoSpecs, VolumeFiles};
 use ebbtide_text::{bytes, rough};
 use serde::Serialize;
 
 use super::credits::full_credits;
 use super::file::{ArmChange, ExperimentFile, LEAD_IN_SPEED, Scale};
 use super::rows::{self, Logs, Rows};
-use super::settings::Target;
-use super::shape::Shape;
+use super::settings::{NotTaken, Target};
+use super::shape::{Shape, UnknownWorkload};
 
 /// Findings that are proved at a time: each is an arm, and the run takes longer by it.
 const MOST: usize = 4;
 
 /// An experiment, and what it leaves out.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Proposal {
+pub struct Proposal {
     /// Its file.
-    pub(super) text: String,
+    pub text: String,
     /// Codes of the findings that it proves, each the name of an arm.
-    pub(super) codes: Vec<&'static str>,
+    pub codes: Vec<&'static str>,
     /// The lab's machine is one of so many parts of the server's.
-    pub(super) divided_by: u32,
+    pub divided_by: u32,
     /// Findings that it does not prove.
-    pub(super) not_proved: Vec<NotProved>,
+    pub not_proved: Vec<NotProved>,
     /// Why the gain of a finding is at most what is measured, in sentences.
-    pub(super) bounds: Vec<String>,
+    pub bounds: Vec<String>,
     /// Settings that the lab's server does not take, with the reason.
-    pub(super) left_out: Vec<String>,
+    pub left_out: Vec<String>,
     /// The workload.
-    pub(super) shape: Shape,
+    pub(crate) shape: Shape,
     /// The rows of the lab's tables, and the statements on them.
-    pub(super) rows: Rows,
+    pub(crate) rows: Rows,
 }
 
 /// A finding that is not proved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct NotProved {
+pub struct NotProved {
     /// Its code.
-    pub(crate) code: &'static str,
+    pub code: &'static str,
     /// Why, as a sentence without a full stop.
-    pub(crate) why: String,
+    pub why: String,
+}
+
+/// Why no experiment stands for a server, as a sentence without a full stop.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NoProposal {
+    /// The observation does not show the workload.
+    #[error(transparent)]
+    Workload(#[from] UnknownWorkload),
+    /// No one named the volume of the data.
+    #[error("the volume of the data is not known: name it with --volume data=SPEC")]
+    NoVolume,
+    /// Two volumes are named for one device of both logs.
+    #[error(transparent)]
+    Logs(#[from] TwoSpecs),
+}
+
+/// Why a fix cannot be an arm of an experiment, as a sentence without a full stop.
+#[derive(Debug, thiserror::Error)]
+enum NotExpressed {
+    #[error("its fix is no setting of the server and no volume")]
+    NoSetting,
+    #[error("at 1/{divided_by} of the machine the setting is the same before and after")]
+    SameSetting { divided_by: u32 },
+    #[error("the {0} has no volume of its own in the lab")]
+    NoOwnVolume(&'static str),
+    #[error("the volume of the {0} is that of now")]
+    VolumeOfNow(&'static str),
+    #[error(transparent)]
+    Setting(#[from] NotTaken),
 }
 
 /// Makes the experiment of those findings that have a fix which the lab can express, in their order.
 ///
 /// # Errors
-/// What is missing of the observation, as a sentence without a full stop.
-pub(super) fn propose(
+/// What is missing of the observation.
+pub fn propose(
     seen: &Observation,
     findings: &[&Finding],
     catalog: &Catalog,
     binary: &Binary,
     scale: Scale,
-) -> Result<Proposal, String> {
+) -> Result<Proposal, NoProposal> {
     let shape = Shape::of(seen)?;
     if seen.volume.is_none() {
-        return Err("the volume of the data is not known: name it with --volume data=SPEC".into());
+        return Err(NoProposal::NoVolume);
     }
     let pool = variable(seen, "innodb_buffer_pool_size").unwrap_or(0.0);
     let divided_by = scale.divisor(&shape, pool);
@@ -78,7 +108,7 @@ pub(super) fn propose(
                 why: format!("{MOST} findings are proved at a time: name it with --prove {}", finding.code),
             }),
             Ok(set) => arms.push((finding.code, set)),
-            Err(why) => not_proved.push(NotProved { code: finding.code, why }),
+            Err(why) => not_proved.push(NotProved { code: finding.code, why: why.to_string() }),
         }
     }
     let bounds = arms.iter().flat_map(|(code, change)| {
@@ -121,11 +151,11 @@ fn after(
     before: &BTreeMap<String, String>,
     now: &[(VolumeFiles, &str)],
     finding: &Finding,
-) -> Result<ArmChange, String> {
+) -> Result<ArmChange, NotExpressed> {
     let changes = finding.fix.as_ref().map(|fix| &fix.set[..]).unwrap_or_default();
     let volumes = finding.fix.as_ref().map(|fix| &fix.volumes[..]).unwrap_or_default();
     if changes.is_empty() && volumes.is_empty() {
-        return Err("its fix is no setting of the server and no volume".into());
+        return Err(NotExpressed::NoSetting);
     }
     let volumes = other_volumes(now, volumes)?;
     if changes.is_empty() {
@@ -133,8 +163,7 @@ fn after(
     }
     let set = target.changed(changes)?;
     if set.iter().all(|(name, value)| before.get(name) == Some(value)) {
-        let by = target.divided_by;
-        return Err(format!("at 1/{by} of the machine the setting is the same before and after"));
+        return Err(NotExpressed::SameSetting { divided_by: target.divided_by });
     }
     Ok(ArmChange { settings: set, volumes })
 }
@@ -143,13 +172,13 @@ fn after(
 fn other_volumes(
     now: &[(VolumeFiles, &str)],
     changes: &[VolumeChange],
-) -> Result<BTreeMap<&'static str, String>, String> {
+) -> Result<BTreeMap<&'static str, String>, NotExpressed> {
     let mut volumes = BTreeMap::new();
     for change in changes {
         match now.iter().find(|(files, _)| files.role() == change.role) {
-            None => return Err(format!("the {} has no volume of its own in the lab", change.role)),
+            None => return Err(NotExpressed::NoOwnVolume(change.role)),
             Some((_, spec)) if *spec == change.spec => {
-                return Err(format!("the volume of the {} is that of now", change.role));
+                return Err(NotExpressed::VolumeOfNow(change.role));
             }
             Some(_) => volumes.insert(change.role, change.spec.clone()),
         };
@@ -164,10 +193,10 @@ fn other_volumes(
 fn volumes_of<'a>(
     seen: &'a Observation,
     before: &BTreeMap<String, String>,
-) -> Result<Vec<(VolumeFiles, &'a str)>, String> {
+) -> Result<Vec<(VolumeFiles, &'a str)>, TwoSpecs> {
     let writes_binlog = before.get("log_bin").is_some_and(|on| on == "on");
     let shared = match seen.shared_logs() {
-        Err(error) if writes_binlog => return Err(error.to_string()),
+        Err(error) if writes_binlog => return Err(error),
         shared => shared.ok().flatten().and_then(|logs| logs.spec),
     };
     let [redo, binlog] = [&seen.redo_volume, &seen.binlog_volume].map(Option::as_deref);
@@ -204,7 +233,8 @@ fn bound(
 
 impl Proposal {
     /// What the load is, in a sentence.
-    pub(super) fn workload(&self) -> String {
+    #[must_use]
+    pub fn workload(&self) -> String {
         let shape = &self.shape;
         format!(
             "{:.1} SELECT of {:.0} rows, {:.2} UPDATE, {:.2} INSERT and {:.2} DELETE a {}, {:.0} clients, {} of data in use, rows of \
@@ -223,7 +253,7 @@ impl Proposal {
 }
 
 #[cfg(test)]
-pub(in crate::doctor) mod tests {
+mod tests {
     use ebbtide_lab::experiment::{self, Experiment, Overrides, Role};
     use ebbtide_lab::run::{self as lab, Plan};
     use ebbtide_mysql::{Flavour, Version};
@@ -232,7 +262,7 @@ pub(in crate::doctor) mod tests {
     };
 
     use super::*;
-    use crate::doctor::judge;
+    use ebbtide_advisor::judge;
 
     fn binary() -> Binary {
         Binary {
@@ -243,20 +273,8 @@ pub(in crate::doctor) mod tests {
         }
     }
 
-    /// Whatever was seen gives an experiment that is read, or a sentence.
-    pub(in crate::doctor) fn proposed(seen: &Observation, findings: &[Finding]) {
-        let found: Vec<&Finding> = findings.iter().collect();
-        match propose(seen, &found, &Catalog::builtin(), &binary(), Scale::FULL) {
-            Ok(proposal) if !proposal.codes.is_empty() => {
-                let _ = experiment::parse("t", "t", &proposal.text, &Overrides::default());
-            }
-            Ok(_) => {}
-            Err(why) => assert!(!why.is_empty() && !why.ends_with('.'), "{why}"),
-        }
-    }
-
     /// A MariaDB with a small redo log, no sync of its binary log, and 100 transactions a second.
-    pub(in crate::doctor::prove) fn seen(more: &[(&str, &str)]) -> Observation {
+    fn seen(more: &[(&str, &str)]) -> Observation {
         let variables: Variables = [
             ("version", "10.11.19-MariaDB"),
             ("log_bin", "ON"),
@@ -385,8 +403,12 @@ pub(in crate::doctor) mod tests {
         let seen = seen(&[]);
         let now = volumes_of(&seen, &BTreeMap::new()).unwrap();
         let of = |one: VolumeChange| other_volumes(&now, &[one]);
-        assert!(of(change("redo", "gp3:size=5GiB")).unwrap_err().contains("no volume of its own"));
-        assert!(of(change("data", "gp3:size=500GiB,iops=6000")).unwrap_err().contains("that of now"));
+        assert!(
+            of(change("redo", "gp3:size=5GiB")).unwrap_err().to_string().contains("no volume of its own")
+        );
+        assert!(
+            of(change("data", "gp3:size=500GiB,iops=6000")).unwrap_err().to_string().contains("that of now")
+        );
         assert_eq!(of(change("data", "gp3:size=500GiB")).unwrap()["data"], "gp3:size=500GiB");
     }
 
@@ -508,14 +530,15 @@ pub(in crate::doctor) mod tests {
     fn two_volumes_for_one_device_of_both_logs_are_refused() {
         let two = |log_bin| logs_together(log_bin, [Some("nvme"), Some("gp3:size=100GiB")]);
         let propose = |seen| propose(&seen, &[], &Catalog::builtin(), &binary(), Scale::FULL);
-        assert!(propose(two("ON")).unwrap_err().contains("two volumes are named"));
+        assert!(propose(two("ON")).unwrap_err().to_string().contains("two volumes are named"));
         assert!(propose(two("OFF")).is_ok(), "there is nothing to share it with");
     }
 
     #[test]
     fn what_is_missing_is_a_sentence() {
         let nothing = Observation { volume: None, ..seen(&[]) };
-        let why = propose(&nothing, &[], &Catalog::builtin(), &binary(), Scale::FULL).unwrap_err();
+        let why =
+            propose(&nothing, &[], &Catalog::builtin(), &binary(), Scale::FULL).unwrap_err().to_string();
         assert!(why.contains("--volume"), "{why}");
         let hostile = Observation { instance: Some("m5.large\"\n[arms.x]".into()), ..seen(&[]) };
         let text = of(&hostile).0.text;

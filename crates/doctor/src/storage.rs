@@ -1,21 +1,104 @@
-//! What is known of the volumes themselves: the statistics of EBS over NVMe, and the volumes of Ebbtide's own.
+//! What is known of the volumes themselves: what the user names, the statistics of EBS over NVMe, and the volumes of Ebbtide's
+//! own.
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::Duration;
 
-use ebbtide_catalog::{CreditShare, Spec};
-use ebbtide_control::VolumeView;
-use ebbtide_device::host::Home;
+use ebbtide_catalog::{Catalog, CatalogError, CreditShare, Spec, SpecError};
 use ebbtide_device::nvme::{EbsStatistics, ebs_statistics};
-use ebbtide_observe::{Device, Exceeded, Files, Host, NotSeen, Observation};
+use ebbtide_observe::{Device, Exceeded, FileSystem, Files, Host, NotSeen, Observation, VolumeFiles};
 
-use crate::control::{Request, ask_if_there};
-use crate::volume::args::ListArgs;
+/// What is known of a server's storage beforehand: no server can be asked for it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct NamedStorage {
+    /// Specs of volumes by what lies on them.
+    pub volumes: Vec<(VolumeFiles, String)>,
+    /// The EC2 instance type, such as `r6i.large`.
+    pub instance: Option<String>,
+    /// The file system of the data.
+    pub file_system: Option<FileSystem>,
+}
+
+/// Storage that there is not, or that the server does not have.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StorageError {
+    /// Two volumes for the same files.
+    #[error("the volume of the {} is named twice", .0.name())]
+    NamedTwice(Files),
+    /// A text that is no spec.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// A volume or an instance that AWS does not have.
+    #[error(transparent)]
+    Catalog(#[from] CatalogError),
+    /// One volume for both logs, which lie on two devices.
+    #[error(
+        "one volume is named for both logs, and the redo log lies on {redo} and the binary log on {binlog}"
+    )]
+    TwoDevices {
+        /// The device of the redo log.
+        redo: String,
+        /// The device of the binary log.
+        binlog: String,
+    },
+}
+
+impl NamedStorage {
+    /// Refuses volumes and instances that there are not: before a server is looked at.
+    ///
+    /// # Errors
+    /// Files with two volumes, and what the catalogue refuses.
+    pub fn check(&self, catalog: &Catalog) -> Result<(), StorageError> {
+        for (place, (of, spec)) in self.volumes.iter().enumerate() {
+            let before = || self.volumes[..place].iter().flat_map(|(other, _)| other.files());
+            if let Some(files) = of.files().iter().find(|files| before().any(|other| other == *files)) {
+                return Err(StorageError::NamedTwice(*files));
+            }
+            catalog.resolve(&Spec::parse(spec)?)?;
+        }
+        if let Some(name) = &self.instance {
+            catalog.instance(name)?;
+        }
+        Ok(())
+    }
+
+    /// Adds the volumes to what was seen.
+    ///
+    /// # Errors
+    /// One volume for both logs, which lie on two devices.
+    pub fn name_volumes(&self, seen: &mut Observation) -> Result<(), StorageError> {
+        for (files, spec) in &self.volumes {
+            let spec = Some(spec.clone());
+            match files {
+                VolumeFiles::Data => seen.volume = spec,
+                VolumeFiles::Redo => seen.redo_volume = spec,
+                VolumeFiles::Binlog => seen.binlog_volume = spec,
+                VolumeFiles::Logs => (seen.redo_volume, seen.binlog_volume) = (spec.clone(), spec),
+            }
+            // A capture may have another word for it.
+            seen.logs_share_volume = match files {
+                VolumeFiles::Data => seen.logs_share_volume,
+                VolumeFiles::Redo | VolumeFiles::Binlog => false,
+                VolumeFiles::Logs => true,
+            };
+        }
+        let apart =
+            seen.devices_of_logs_apart().filter(|_| seen.logs_share_volume && !seen.is_without_binlog());
+        let Some([redo, binlog]) = apart else { return Ok(()) };
+        Err(StorageError::TwoDevices { redo: redo.to_owned(), binlog: binlog.to_owned() })
+    }
+
+    /// Adds the instance and the file system to what was seen: what is named goes before what was found.
+    pub fn name_machine(&self, seen: &mut Observation) {
+        seen.instance = self.instance.clone().or_else(|| seen.instance.take());
+        seen.file_system = self.file_system.clone().or_else(|| seen.file_system.take());
+    }
+}
 
 /// The counters of EBS at the beginning of an interval, by the name of the device.
 #[derive(Debug, Default)]
-pub(super) struct EbsLook {
+pub(crate) struct EbsLook {
     before: BTreeMap<String, EbsStatistics>,
     /// Why a device that is an EBS volume did not answer.
     refused: Option<String>,
@@ -23,7 +106,7 @@ pub(super) struct EbsLook {
 
 impl EbsLook {
     /// Asks each EBS volume below the server's files.
-    pub(super) fn of(host: &Host) -> Self {
+    pub(crate) fn of(host: &Host) -> Self {
         let mut look = Self::default();
         for name in devices(host).filter(|device| device.is_ebs()).flat_map(Device::names) {
             match ebs_statistics(&Path::new("/dev").join(name)) {
@@ -38,7 +121,7 @@ impl EbsLook {
     }
 
     /// Asks again, and notes for how much of the `seconds` between each volume was over a limit.
-    pub(super) fn finish(self, seen: &mut Observation, seconds: f64) {
+    pub(crate) fn finish(self, seen: &mut Observation, seconds: f64) {
         let Some(host) = &mut seen.host else { return };
         for device in host.places.iter_mut().filter_map(|place| place.device.as_mut()) {
             let of = |name: &str| {
@@ -83,25 +166,29 @@ fn larger(one: Exceeded, other: Exceeded) -> Exceeded {
     }
 }
 
-/// How long the server of the home may take to answer.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// A volume of Ebbtide's own that is attached.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OwnVolume {
+    /// Its block device, such as `/dev/loop1`.
+    pub device: String,
+    /// What it was created or modified as.
+    pub spec: String,
+    /// Burst credits that are left, percent; None where it has none.
+    pub credit_percent: Option<f64>,
+}
 
-/// Names the volumes that the server of the home has attached below the files of a server. Where none runs, or none of its
-/// volumes is there, nothing changes.
-pub(super) fn name_own_volumes(seen: &mut Observation, home: Option<&Home>) {
+/// Names the volumes of Ebbtide's own that lie below the files of a server. `attached` is asked for them only where there is a
+/// loop device, which each of them is; where none of them is there, nothing changes.
+pub fn name_own_volumes(seen: &mut Observation, attached: impl FnOnce() -> Vec<OwnVolume>) {
     let Some(host) = &seen.host else { return };
-    // Its devices are loop devices; without one the home's server need not be asked.
     if !devices(host).any(|device| device.name.starts_with("loop")) {
         return;
     }
-    let ask = |home| ask_if_there(home, &Request::VolumeList(ListArgs { region: None }), PATIENCE);
-    let Some(value) = home.and_then(ask) else { return };
-    let Ok(volumes) = serde_json::from_value::<Vec<VolumeView>>(value) else { return };
-    let attached = volumes.into_iter().filter_map(|volume| {
-        let spec = with_credits(volume.spec, volume.credit_pct);
-        Some((volume.attachment?.device?, spec))
-    });
-    let specs: BTreeMap<String, String> = attached.collect();
+    let spec = |volume: OwnVolume| (volume.device, with_credits(volume.spec, volume.credit_percent));
+    let specs: BTreeMap<String, String> = attached().into_iter().map(spec).collect();
+    if specs.is_empty() {
+        return;
+    }
     let [data, redo, binlog] = specs_of(host, &specs);
     (seen.volume, seen.redo_volume, seen.binlog_volume) = (data, redo, binlog);
 }
@@ -130,9 +217,57 @@ fn specs_of(host: &Host, specs: &BTreeMap<String, String>) -> [Option<String>; 3
 
 #[cfg(test)]
 mod tests {
-    use ebbtide_observe::ServerDirectory;
+    use ebbtide_observe::{Origin, ServerDirectory, Variables};
 
     use super::*;
+
+    fn name(seen: &mut Observation, volume: (VolumeFiles, String)) -> Result<(), StorageError> {
+        NamedStorage { volumes: vec![volume], ..NamedStorage::default() }.name_volumes(seen)
+    }
+
+    fn on(redo: &str, binlog: &str, log_bin: &str) -> Observation {
+        let place = |(files, name): (Files, &str)| ServerDirectory {
+            files,
+            directory: "/d".into(),
+            mount_point: "/d".into(),
+            file_system: "xfs".into(),
+            options: Vec::new(),
+            size_bytes: None,
+            free_bytes: None,
+            device: Some(Device { name: name.into(), ..Device::default() }),
+        };
+        let places = [(Files::Data, "a"), (Files::Redo, redo), (Files::Binlog, binlog)].map(place).into();
+        let variables: Variables = [("log_bin", log_bin)].into_iter().collect();
+        Observation {
+            host: Some(Host { places, ..Host::default() }),
+            variables: Some(variables),
+            ..Observation::of(Origin::Capture { path: "/c".into() })
+        }
+    }
+
+    #[test]
+    fn one_volume_for_both_logs_is_that_of_each_and_a_later_word_for_one_of_them_ends_it() {
+        let named = |files, spec: &str| (files, spec.to_owned());
+        let mut seen = Observation::of(Origin::Capture { path: "/c".into() });
+        name(&mut seen, named(VolumeFiles::Logs, "nvme")).unwrap();
+        let shared = seen.shared_logs().unwrap().unwrap();
+        assert_eq!((shared.device, shared.spec), (None, Some("nvme")));
+        // As where the file is a capture of that.
+        name(&mut seen, named(VolumeFiles::Data, "gp3:size=5GiB")).unwrap();
+        assert!(seen.logs_share_volume);
+        name(&mut seen, named(VolumeFiles::Redo, "gp3:size=5GiB")).unwrap();
+        assert_eq!(seen.shared_logs(), Ok(None));
+        assert_eq!([seen.redo_volume.unwrap(), seen.binlog_volume.unwrap()], ["gp3:size=5GiB", "nvme"]);
+    }
+
+    #[test]
+    fn one_volume_for_logs_on_two_devices_is_refused_with_both() {
+        let named = || (VolumeFiles::Logs, "nvme".to_owned());
+        let error = name(&mut on("b", "c", "ON"), named()).unwrap_err().to_string();
+        assert!(error.contains("redo log lies on b") && error.contains("binary log on c"), "{error}");
+        name(&mut on("b", "b", "ON"), named()).unwrap();
+        name(&mut on("b", "a", "OFF"), named()).unwrap();
+    }
 
     #[test]
     fn volumes_are_named_by_the_device_below_the_files_and_one_for_all_files_is_that_of_the_data() {
@@ -165,7 +300,7 @@ mod tests {
             host: Some(shared),
             redo_volume: redo,
             binlog_volume: binlog,
-            ..Observation::of(ebbtide_observe::Origin::Capture { path: "/c".into() })
+            ..Observation::of(Origin::Capture { path: "/c".into() })
         };
         assert_eq!(seen.shared_logs().unwrap().and_then(|logs| logs.spec), io2.as_deref());
         assert_eq!(specs_of(&host(["loop12", "loop12", "loop12"]), &specs), [io2, None, None]);

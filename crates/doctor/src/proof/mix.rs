@@ -4,16 +4,16 @@ use super::shape::Shape;
 
 /// Statements of each kind that the load repeats. Each that writes changes one row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Mix {
-    pub(super) points: u32,
-    pub(super) ranges: u32,
-    pub(super) range_rows: u32,
+pub(crate) struct Mix {
+    pub(crate) points: u32,
+    pub(crate) ranges: u32,
+    pub(crate) range_rows: u32,
     /// Updates of the indexed column.
-    pub(super) index_updates: u32,
+    pub(crate) index_updates: u32,
     /// Updates of the column without an index.
-    pub(super) plain_updates: u32,
+    pub(crate) plain_updates: u32,
     /// Pairs of a delete and an insert of one row.
-    pub(super) delete_inserts: u32,
+    pub(crate) delete_inserts: u32,
 }
 
 /// A SELECT that looks at so many rows or more reads a range.
@@ -25,7 +25,7 @@ const MOST_ROWS: f64 = 100_000.0;
 impl Mix {
     /// Whole numbers of statements. Where statements commit by themselves, what is repeated stands for as many of them as
     /// give whole numbers; a transaction stays one.
-    pub(super) fn of(shape: &Shape) -> Self {
+    pub(crate) fn of(shape: &Shape) -> Self {
         let most = if shape.autocommit { 10 } else { 1 };
         let rows = shape.changes();
         let apart = |times: &u32| {
@@ -58,12 +58,12 @@ impl Mix {
     }
 
     /// The same without changes of the index: each update changes the column that has none.
-    pub(super) const fn without_index(self) -> Self {
+    pub(crate) const fn without_index(self) -> Self {
         Self { index_updates: 0, plain_updates: self.index_updates + self.plain_updates, ..self }
     }
 
     /// Rows that it writes, and statements that do: one each.
-    pub(super) fn written(self) -> f64 {
+    pub(crate) fn written(self) -> f64 {
         f64::from(self.index_updates) + f64::from(self.plain_updates) + 2.0 * f64::from(self.delete_inserts)
     }
 }
@@ -73,6 +73,6 @@ impl Mix {
     clippy::cast_sign_loss,
     reason = "whole, and bounded by the caller"
 )]
-pub(super) fn whole(number: f64) -> u32 {
+pub(crate) fn whole(number: f64) -> u32 {
     number as u32
 }

@@ -10,9 +10,9 @@ use super::rows::Rows;
 use super::shape::{Shape, page_bytes};
 
 /// The arm that has the settings of now.
-pub(super) const BEFORE: &str = "before";
+pub const BEFORE: &str = "before";
 /// Times the limits of the volumes while the redo log and the buffer pool come to their working state.
-pub(super) const LEAD_IN_SPEED: u32 = 8;
+pub(crate) const LEAD_IN_SPEED: u32 = 8;
 const TABLES: u32 = 4;
 const MIB: u64 = 1 << 20;
 /// Memory of a server besides its buffer pool, bytes.
@@ -22,20 +22,20 @@ const MOST_MEMORY: u64 = 3 << 30;
 
 /// How much of the machine the lab has.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Scale {
+pub struct Scale {
     /// Bytes of data at most.
     data: f64,
     /// Bytes of the buffer pool at most.
     pool: f64,
-    pub(super) repeats: u32,
-    pub(super) measure_s: u32,
-    pub(super) lead_in_s: u32,
-    pub(super) settle_s: u32,
+    pub(crate) repeats: u32,
+    pub(crate) measure_s: u32,
+    pub(crate) lead_in_s: u32,
+    pub(crate) settle_s: u32,
 }
 
 impl Scale {
     /// Some minutes for each finding.
-    pub(super) const FULL: Self = Self {
+    pub const FULL: Self = Self {
         data: (1_u64 << 30) as f64,
         pool: (1_u64 << 29) as f64,
         repeats: 5,
@@ -44,7 +44,7 @@ impl Scale {
         settle_s: 5,
     };
     /// The shortest that has an interval which says something.
-    pub(super) const QUICK: Self = Self {
+    pub const QUICK: Self = Self {
         data: (1_u64 << 27) as f64,
         pool: (1_u64 << 26) as f64,
         repeats: 3,
@@ -54,7 +54,7 @@ impl Scale {
     };
 
     /// By how much the machine is divided, so that its data in use and its buffer pool fit.
-    pub(super) fn divisor(&self, shape: &Shape, pool: f64) -> u32 {
+    pub(crate) fn divisor(&self, shape: &Shape, pool: f64) -> u32 {
         let parts = (shape.working_set / self.data).max(pool / self.pool).ceil();
         whole(parts.clamp(1.0, 1_000.0))
     }
@@ -62,11 +62,11 @@ impl Scale {
 
 /// By what the arm of a finding differs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct ArmChange {
+pub(crate) struct ArmChange {
     /// Settings of the lab.
-    pub(super) settings: BTreeMap<String, String>,
+    pub(crate) settings: BTreeMap<String, String>,
     /// Specs by role.
-    pub(super) volumes: BTreeMap<&'static str, String>,
+    pub(crate) volumes: BTreeMap<&'static str, String>,
 }
 
 impl ArmChange {
@@ -87,19 +87,19 @@ impl ArmChange {
 }
 
 /// What goes into the file.
-pub(super) struct ExperimentFile<'a> {
-    pub(super) seen: &'a Observation,
-    pub(super) shape: &'a Shape,
+pub(crate) struct ExperimentFile<'a> {
+    pub(crate) seen: &'a Observation,
+    pub(crate) shape: &'a Shape,
     /// The statements, and the rows that they are on.
-    pub(super) rows: Rows,
-    pub(super) divided_by: u32,
-    pub(super) scale: Scale,
+    pub(crate) rows: Rows,
+    pub(crate) divided_by: u32,
+    pub(crate) scale: Scale,
     /// The settings of now.
-    pub(super) before: &'a BTreeMap<String, String>,
+    pub(crate) before: &'a BTreeMap<String, String>,
     /// Specs of the volumes of now.
-    pub(super) volumes: Vec<(VolumeFiles, &'a str)>,
+    pub(crate) volumes: Vec<(VolumeFiles, &'a str)>,
     /// By what the arms of the findings differ.
-    pub(super) arms: &'a [(&'static str, ArmChange)],
+    pub(crate) arms: &'a [(&'static str, ArmChange)],
 }
 
 /// A text in quotes: what a capture holds is anybody's.
@@ -114,7 +114,7 @@ fn key(role: &str) -> String {
 
 impl ExperimentFile<'_> {
     /// Its text.
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let codes: Vec<&str> = self.arms.iter().map(|(code, _)| *code).collect();
         let mut text = format!(
             "title = \"Fixes of ebbtide doctor\"\n\

@@ -4,7 +4,7 @@ use ebbtide_catalog::{Catalog, CreditShare, Spec};
 use ebbtide_volume::Nanos;
 
 /// Where the volume of a role bursts, and how many credits are left was not said: the trial's are full.
-pub(super) fn full_credits(catalog: &Catalog, code: &str, role: &str, spec: &str) -> Option<String> {
+pub(crate) fn full_credits(catalog: &Catalog, code: &str, role: &str, spec: &str) -> Option<String> {
     let mut spec: Spec = spec.parse().ok()?;
     let bursts = catalog.resolve(&spec).ok()?.array(Nanos::ZERO).credit_share(Nanos::ZERO).is_some();
     if !bursts || spec.volume.credits.is_some() {

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use ebbtide_advisor::Finding;
+use ebbtide_advisor::{Finding, judge};
 use ebbtide_catalog::Catalog;
 use ebbtide_lab::experiment::{self, Overrides};
 use ebbtide_load::{
@@ -16,7 +16,6 @@ use ebbtide_observe::Observation;
 
 use super::file::Scale;
 use super::proposal::propose;
-use crate::doctor::judge;
 
 /// How far redo and binary log of a transaction may be from the observed ones, as a factor.
 const NEAR: f64 = 1.5;

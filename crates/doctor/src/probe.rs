@@ -1,4 +1,4 @@
-//! `--probe DIR`: how long a small write and its sync take, on a file that has no name. It is made before the look, so that
+//! How long a small write and its sync take, on a file that has no name. It is made before the look, so that
 //! a directory that cannot be used is refused at once, and written to after it.
 //!
 //! The only part of the doctor that writes, and only where it is asked to: 4 KiB in place, one write after the other. The file
@@ -6,12 +6,10 @@
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use ebbtide_observe::SyncProbe;
-
-use crate::exit::Refusal;
+use ebbtide_observe::{NotSeen, Observation, SyncProbe};
 
 /// How long it writes at most; a write that is under way is waited for.
 const LONGEST: Duration = Duration::from_secs(2);
@@ -19,9 +17,19 @@ const LONGEST: Duration = Duration::from_secs(2);
 const MOST: usize = 2_000;
 const BLOCK: usize = 4096;
 
+/// A directory in which no file can be made.
+#[derive(Debug, thiserror::Error)]
+#[error("no file can be made in {}", .directory.display())]
+pub struct ProbeError {
+    /// The directory.
+    pub directory: PathBuf,
+    /// The error of the system.
+    pub source: std::io::Error,
+}
+
 /// A file that will be written to.
 #[derive(Debug)]
-pub(super) struct Probe {
+pub struct Probe {
     directory: String,
     file: File,
 }
@@ -30,22 +38,34 @@ impl Probe {
     /// Makes the file.
     ///
     /// # Errors
-    /// A directory in which no file can be made (exit code 2).
-    pub(super) fn open(directory: &Path) -> anyhow::Result<Self> {
-        let file = unnamed(directory).map_err(|error| {
-            let refusal =
-                Refusal::usage(format!("--probe {}: no file can be made there", directory.display()))
-                    .hint("name a directory on the volume that you may write to, on a local file system");
-            anyhow::Error::new(error).context(refusal)
-        })?;
+    /// A directory in which no file can be made.
+    pub fn open(directory: &Path) -> Result<Self, ProbeError> {
+        let file =
+            unnamed(directory).map_err(|source| ProbeError { directory: directory.to_owned(), source })?;
         Ok(Self { directory: directory.display().to_string(), file })
+    }
+
+    /// Writes and syncs, and adds the times to what was seen. Where a write or a sync fails, the reason is returned, as a sentence,
+    /// and stands in [`Observation::not_seen`].
+    pub fn add_to(self, seen: &mut Observation) -> Option<String> {
+        match self.run() {
+            Ok(times) => {
+                seen.sync_probe = Some(times);
+                None
+            }
+            Err(error) => {
+                let why = format!("the writes of --probe failed: {error}");
+                seen.not_seen.push(NotSeen { what: "how long a sync takes".into(), why: why.clone() });
+                Some(why)
+            }
+        }
     }
 
     /// Writes and syncs for up to 2 s, or once where one takes longer.
     ///
     /// # Errors
     /// A write or sync that fails.
-    pub(super) fn run(self) -> std::io::Result<SyncProbe> {
+    fn run(self) -> std::io::Result<SyncProbe> {
         let times = times(&self.file, Instant::now() + LONGEST)?;
         Ok(percentiles(self.directory, times))
     }
@@ -105,6 +125,6 @@ mod tests {
     #[test]
     fn a_directory_that_is_none_is_refused_with_its_name() {
         let error = Probe::open(Path::new("/proc/none")).unwrap_err().to_string();
-        assert!(error.contains("--probe /proc/none"), "{error}");
+        assert!(error.contains("/proc/none"), "{error}");
     }
 }

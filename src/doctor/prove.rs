@@ -1,23 +1,9 @@
-//! `--prove`: runs the fix of a finding in the lab, on volumes like the server's and under a load of its workload's shape.
-//!
-//! [`shape`] is what counters show of the workload, [`mix`] are the statements of the load and [`rows`] the rows that they are
-//! on. [`settings`] are the server's variables as settings of the lab. [`proposal`] makes an experiment of all of them, which
-//! [`file`] writes, and [`proof`] holds what was measured. The run is that of `ebbtide run`.
-
-mod credits;
-mod file;
-#[cfg(test)]
-mod live;
-mod mix;
-mod proof;
-mod proposal;
-mod rows;
-mod settings;
-mod shape;
+//! `--prove`: runs the experiment that [`ebbtide_doctor::proof`] makes of findings, as `ebbtide run` does.
 
 use std::path::{Path, PathBuf};
 
-use ebbtide_advisor::{Assessment, Check, Finding};
+use ebbtide_advisor::Finding;
+use ebbtide_doctor::proof::{self, BEFORE, Proof, ProofError, Proposal, Scale, propose};
 use ebbtide_lab::experiment::{self, Experiment, Overrides};
 use ebbtide_lab::run::{self as lab, Plan, RunOptions};
 use ebbtide_load::Cancel;
@@ -25,6 +11,7 @@ use ebbtide_mysql::Binary;
 use ebbtide_observe::Observation;
 
 use super::args::{Explain, ProveArgs};
+use super::refusal::refuse;
 use crate::exit::{Exit, Refusal};
 use crate::home::HomePath;
 use crate::run::{
@@ -34,15 +21,9 @@ use crate::run::{
 use crate::signals::cancel_on;
 use crate::text::{line, note};
 use crate::version;
-use file::Scale;
-pub(super) use proof::{HEADS, Proof, gain};
-use proposal::{Proposal, propose};
-
-#[cfg(test)]
-pub(super) use proposal::tests::proposed;
 
 /// The experiment's file in the directory of the results.
-const FILE: &str = "experiment.toml";
+pub(super) const FILE: &str = "experiment.toml";
 /// The name of the experiment, and the beginning of the directory's.
 const NAME: &str = "doctor-proof";
 
@@ -76,17 +57,18 @@ pub(super) fn prove(
     place: &HomePath,
     json: bool,
 ) -> anyhow::Result<Ended> {
-    let chosen = chosen(wanted, findings)?;
-    refuse_other_maker(seen, binary)?;
+    let check = match wanted {
+        Explain::All => None,
+        Explain::One(check) => Some(check),
+    };
+    let chosen = proof::choose(check, findings).map_err(refuse)?;
+    proof::check_maker(seen, binary).map_err(refuse)?;
     let scale = if args.quick { Scale::QUICK } else { Scale::FULL };
     let (catalog, catalog_text) = catalog(place)?;
-    let proposal = propose(seen, &chosen, &catalog, binary, scale).map_err(|why| {
-        Refusal::usage(format!("nothing can be proved: {why}"))
-            .hint("the lab needs the server's usual load, its variables and its volume")
-    })?;
-    if let (Explain::One(_), Some(not)) = (wanted, proposal.not_proved.first()) {
-        let message = format!("the lab cannot prove {}: {}", not.code, not.why);
-        return Err(Refusal::usage(message).hint("--explain CODE says what a finding rests on").into());
+    let proposal =
+        propose(seen, &chosen, &catalog, binary, scale).map_err(|why| refuse(ProofError::NoProposal(why)))?;
+    if let (Some(_), Some(not)) = (check, proposal.not_proved.first()) {
+        return Err(refuse(ProofError::NotProved(not.clone())));
     }
     if proposal.codes.is_empty() {
         return Ok(Ended::Proof(Box::new(Proof::nothing(&binary.text, &proposal))));
@@ -96,7 +78,7 @@ pub(super) fn prove(
     let out = args.out.clone().unwrap_or_else(|| directory_for(&experiment.name));
     let plan = lab::plan(experiment, &catalog, binary).map_err(refuse_experiment)?;
     if args.check {
-        return Ok(Ended::Exit(check(&plan, &proposal, json)));
+        return Ok(Ended::Exit(self::check(&plan, &proposal, json)));
     }
     if !json {
         announce(&plan.experiment(), seen);
@@ -140,43 +122,8 @@ fn run(
         note("not every trial was made and counts: the proof rests on those that do");
     }
     proof::attach(findings, &measured.record, &measured.summary);
-    Ok(Some(Proof::of(proposal, observed.seen, &measured, &out)))
-}
-
-/// The findings that are asked for, the worst first.
-fn chosen(wanted: Explain, findings: &[Finding]) -> anyhow::Result<Vec<&Finding>> {
-    let found = |finding: &&Finding| finding.verdict == Assessment::Found;
-    match wanted {
-        Explain::All => Ok(findings.iter().filter(found).collect()),
-        Explain::One(check) => {
-            let finding = findings.iter().find(|finding| finding.code == check.code).filter(found);
-            finding.map(|finding| vec![finding]).ok_or_else(|| no_finding(check, findings))
-        }
-    }
-}
-
-fn no_finding(check: &Check, findings: &[Finding]) -> anyhow::Error {
-    let answer = findings.iter().find(|finding| finding.code == check.code);
-    let why = match answer.map(|finding| (finding.verdict, &finding.why)) {
-        Some((Assessment::Unknown, why)) => format!("it has no answer. {why}"),
-        Some((Assessment::DoesNotApply, why)) => format!("it has no meaning for this server. {why}"),
-        _ => "it finds nothing on this server".to_owned(),
-    };
-    let message = format!("there is no finding {} to prove: {why}", check.code);
-    Refusal::usage(message).hint("--prove without a code proves what is found").into()
-}
-
-/// A gain on a server of another maker says nothing of this one.
-fn refuse_other_maker(seen: &Observation, binary: &Binary) -> anyhow::Result<()> {
-    let Some(facts) = &seen.facts else {
-        return Err(Refusal::usage("nothing can be proved: whose server it is, is not known").into());
-    };
-    if facts.flavour.maker() == binary.flavour.maker() {
-        return Ok(());
-    }
-    let message = format!("the server is {}, and the lab's is {}", facts.flavour, binary.flavour);
-    let hint = "name a server of the same maker, best of the same version, with --server PATH";
-    Err(Refusal::usage(message).hint(hint).into())
+    let results = (&measured.record, &measured.summary);
+    Ok(Some(Proof::of(proposal, observed.seen, results, &out, &measured.report)))
 }
 
 /// What would run.
@@ -207,7 +154,7 @@ fn announce(experiment: &Experiment, seen: &Observation) {
 
 /// The arms that are held against the settings of now.
 fn arms(experiment: &Experiment) -> String {
-    let names = experiment.arms.iter().map(|arm| arm.name.as_str()).filter(|name| *name != file::BEFORE);
+    let names = experiment.arms.iter().map(|arm| arm.name.as_str()).filter(|name| *name != BEFORE);
     names.collect::<Vec<_>>().join(", ")
 }
 
@@ -236,18 +183,57 @@ fn command(out: &Path, args: &ProveArgs, place: &HomePath, seed: u64) -> String 
 mod tests {
     use ebbtide_catalog::Catalog;
 
+    use ebbtide_advisor::judge;
+    use ebbtide_observe::{Facts, Origin, Rates, Span, StatusVariables, Variables};
+
     use super::*;
-    use crate::doctor::judge;
-    use proposal::tests::seen;
+    use crate::doctor::proof_text;
+
+    /// A MariaDB with a buffer pool of 32 MiB, no sync of its binary log, and 100 transactions a second.
+    fn seen() -> Observation {
+        let variables: Variables = [
+            ("version", "10.11.19-MariaDB"),
+            ("log_bin", "ON"),
+            ("sync_binlog", "0"),
+            ("binlog_format", "ROW"),
+            ("innodb_buffer_pool_size", "33554432"),
+            ("innodb_log_file_size", "50331648"),
+            ("innodb_flush_log_at_trx_commit", "1"),
+            ("innodb_io_capacity", "400"),
+            ("innodb_page_size", "16384"),
+        ]
+        .into_iter()
+        .collect();
+        let rates = Rates {
+            commits: Some(100.0),
+            read_statements: Some(1_000.0),
+            write_statements: Some(300.0),
+            redo_bytes: Some(1e6),
+            threads_running: Some(32.0),
+            data_pages: Some(200_000.0),
+            page_reads: Some(0.0),
+            ..Rates::default()
+        };
+        let growth = [("com_update", 200.0), ("com_insert", 50.0), ("com_delete", 50.0)];
+        let growth = growth.map(|(name, value)| (name.to_owned(), value));
+        Observation {
+            span: Some(Span { began_unix_s: None, seconds: 60.0, restarted: false }),
+            facts: Some(Facts::of(&variables)),
+            variables: Some(variables),
+            rates: Some(rates),
+            status: Some(StatusVariables { last: Variables::default(), growth_per_s: growth.into() }),
+            volume: Some("gp3:size=2GiB".into()),
+            ..Observation::of(Origin::Capture { path: "/c".into() })
+        }
+    }
 
     #[test]
     fn a_fix_is_run_in_the_lab_and_what_it_gains_stands_in_the_finding() {
-        let seen = seen(&[("innodb_buffer_pool_size", "33554432")]);
-        let seen = Observation { volume: Some("gp3:size=2GiB".into()), ..seen };
+        let seen = seen();
         let findings = judge(&seen, &Catalog::builtin());
         let chosen: Vec<&Finding> = findings.iter().filter(|finding| finding.code == "D03").collect();
         let Ok(binary) = Binary::detect(None) else { return println!("SKIPPED: no server program") };
-        if refuse_other_maker(&seen, &binary).is_err() {
+        if proof::check_maker(&seen, &binary).is_err() {
             return println!("SKIPPED: the server is no MariaDB");
         }
         let proposal = propose(&seen, &chosen, &Catalog::builtin(), &binary, Scale::QUICK).unwrap();
@@ -285,7 +271,7 @@ mod tests {
         let (gain, proof, findings, dir) = tries.unwrap();
         assert!(gain.times > 0.0 && gain.trials == 1 && gain.low.is_none(), "{gain:?}");
         assert!(findings.iter().all(|finding| finding.code == "D03" || finding.measured.is_none()));
-        let rows = proof.rows();
+        let rows = proof_text::rows(&proof);
         let selects = rows.iter().find(|row| row[0].starts_with("SELECT")).unwrap();
         let measured: f64 = selects[2].parse().unwrap();
         assert!(selects[1] == "10.0" && (8.0..12.0).contains(&measured), "{rows:?}");

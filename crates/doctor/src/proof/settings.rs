@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ebbtide_advisor::VariableChange;
-use ebbtide_mysql::{Binary, Settings};
+use ebbtide_mysql::{Binary, SettingError, Settings};
 use ebbtide_observe::{Observation, Variables};
 
 /// Variables that change what a server does to its volumes. Others stay as the lab's server has them.
@@ -67,25 +67,36 @@ const SCALED: [(&str, f64, f64); 5] = [
     ("lru_scan_depth", 100.0, 1.0),
 ];
 
+/// A variable that the lab's server does not take, with the reason as a sentence without a full stop.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NotTaken {
+    /// A size that is no number.
+    #[error("{0} is no size")]
+    NoSize(String),
+    /// No setting of the lab, or not with this value or for this server.
+    #[error(transparent)]
+    Setting(#[from] SettingError),
+}
+
 /// Settings by the lab's names, and what could not be taken over, with the reason.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Translated {
-    pub(super) settings: BTreeMap<String, String>,
-    pub(super) left_out: Vec<(String, String)>,
+pub(crate) struct Translated {
+    pub(crate) settings: BTreeMap<String, String>,
+    pub(crate) left_out: Vec<(String, String)>,
 }
 
 /// Whose variables they are, and for which server and which share of the machine they are made.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Target<'a> {
-    pub(super) seen: &'a Observation,
-    pub(super) binary: &'a Binary,
+pub(crate) struct Target<'a> {
+    pub(crate) seen: &'a Observation,
+    pub(crate) binary: &'a Binary,
     /// The lab's machine is one of so many parts.
-    pub(super) divided_by: u32,
+    pub(crate) divided_by: u32,
 }
 
 impl Target<'_> {
     /// The settings that the server has now.
-    pub(super) fn observed(&self) -> Translated {
+    pub(crate) fn observed(&self) -> Translated {
         let nothing = Variables::default();
         let variables = self.seen.variables.as_ref().unwrap_or(&nothing);
         let mut all = Translated::default();
@@ -102,7 +113,7 @@ impl Target<'_> {
                 Ok((name, value)) => {
                     all.settings.insert(name, value);
                 }
-                Err(why) => all.left_out.push((format!("{name} = {value}"), why)),
+                Err(why) => all.left_out.push((format!("{name} = {value}"), why.to_string())),
             }
         }
         // MariaDB 11 has switches in place of the method.
@@ -116,8 +127,8 @@ impl Target<'_> {
         all
     }
 
-    /// What a fix changes; the first that the lab cannot express is the error, as a sentence without a full stop.
-    pub(super) fn changed(&self, changes: &[VariableChange]) -> Result<BTreeMap<String, String>, String> {
+    /// What a fix changes; the first that the lab cannot express is the error.
+    pub(crate) fn changed(&self, changes: &[VariableChange]) -> Result<BTreeMap<String, String>, NotTaken> {
         let one = |change: &VariableChange| match change.variable {
             "innodb_data_file_buffering" => {
                 let direct = change.value.eq_ignore_ascii_case("off");
@@ -129,10 +140,10 @@ impl Target<'_> {
     }
 
     /// A variable of the observed server as a setting of the lab's, at its scale.
-    fn one(&self, variable: &str, value: &str) -> Result<(String, String), String> {
+    fn one(&self, variable: &str, value: &str) -> Result<(String, String), NotTaken> {
         let (name, value) = match variable {
             "innodb_log_file_size" => {
-                let bytes: u64 = value.parse().map_err(|_| format!("{value} is no size"))?;
+                let bytes: u64 = value.parse().map_err(|_| NotTaken::NoSize(value.to_owned()))?;
                 let nothing = Variables::default();
                 let variables = self.seen.variables.as_ref().unwrap_or(&nothing);
                 let files = self.seen.facts.as_ref().map_or(1, |facts| facts.redo_files(variables));
@@ -143,12 +154,12 @@ impl Target<'_> {
             _ => (variable, plain(value).to_owned()),
         };
         let mut one = Settings::new();
-        one.set(name, &value).map_err(|error| error.to_string())?;
+        one.set(name, &value)?;
         let name = one.iter().next().map_or(name, |(canonical, _)| canonical).to_owned();
         let value = scaled(&name, &value, self.divided_by);
         let mut one = Settings::new();
-        one.set(&name, &value).map_err(|error| error.to_string())?;
-        one.options_for(self.binary).map_err(|error| error.to_string())?;
+        one.set(&name, &value)?;
+        one.options_for(self.binary)?;
         Ok((name, value))
     }
 }
@@ -250,7 +261,7 @@ mod tests {
         let target = Target { seen: &seen, binary: &binary, divided_by: 4 };
         let set = target.changed(&[change("innodb_io_capacity", "2000")]).unwrap();
         assert_eq!(set, BTreeMap::from([("io_capacity".to_owned(), "500".to_owned())]));
-        let why = target.changed(&[change("binlog_expire_logs_seconds", "604800")]).unwrap_err();
+        let why = target.changed(&[change("binlog_expire_logs_seconds", "604800")]).unwrap_err().to_string();
         assert!(why.contains("binlog_expire_logs_seconds"), "{why}");
         let method = target.changed(&[change("innodb_data_file_buffering", "OFF")]).unwrap();
         assert_eq!(method["flush_method"], "O_DIRECT");

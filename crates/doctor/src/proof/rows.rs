@@ -65,7 +65,7 @@ const BINLOG_QUERY_INSERT: f64 = 30.0;
 
 /// What a binary log holds of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum BinlogImage {
+pub(crate) enum BinlogImage {
     /// The statement with its values.
     Statement,
     /// Whole rows before and after.
@@ -79,7 +79,7 @@ pub(super) enum BinlogImage {
 impl BinlogImage {
     /// By the values of `binlog_format` and `binlog_row_image`. `MIXED` has rows where a statement is not safe, and those of
     /// the lab are.
-    pub(super) fn of(format: &str, image: &str) -> Self {
+    pub(crate) fn of(format: &str, image: &str) -> Self {
         let is = |text: &str, word: &str| text.eq_ignore_ascii_case(word);
         if !is(format, "ROW") {
             Self::Statement
@@ -95,18 +95,18 @@ impl BinlogImage {
 
 /// What decides how much of a change the logs of the lab's server hold.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Logs {
+pub(crate) struct Logs {
     /// Whose server it is.
-    pub(super) maker: Maker,
+    pub(crate) maker: Maker,
     /// What its binary log holds; None: it writes none, or compresses it, so that its bytes tell nothing of rows.
-    pub(super) binlog: Option<BinlogImage>,
+    pub(crate) binlog: Option<BinlogImage>,
     /// Bytes of its pages.
-    pub(super) page_bytes: u32,
+    pub(crate) page_bytes: u32,
 }
 
 impl Logs {
     /// Those of a server of a maker with the settings of the lab.
-    pub(super) fn of(settings: &BTreeMap<String, String>, maker: Maker, seen: &Observation) -> Self {
+    pub(crate) fn of(settings: &BTreeMap<String, String>, maker: Maker, seen: &Observation) -> Self {
         let setting = |name: &str| settings.get(name).map(String::as_str);
         // The defaults are the makers' own.
         let format =
@@ -122,7 +122,7 @@ impl Logs {
     }
 
     /// Bytes of redo of a transaction of the load: one of the statements that write where each commits by itself.
-    pub(super) fn redo(&self, mix: Mix, autocommit: bool, lengths: RowLengths) -> f64 {
+    pub(crate) fn redo(&self, mix: Mix, autocommit: bool, lengths: RowLengths) -> f64 {
         let costs = if self.maker == Maker::MariaDb { MARIADB } else { MYSQL };
         let (c, pad) = (f64::from(lengths.c), f64::from(lengths.pad));
         let (index, plain, pairs) = counts(mix);
@@ -133,7 +133,7 @@ impl Logs {
     }
 
     /// Bytes of binary log of a transaction of the load; 0 without one.
-    pub(super) fn binlog(&self, mix: Mix, autocommit: bool, lengths: RowLengths) -> f64 {
+    pub(crate) fn binlog(&self, mix: Mix, autocommit: bool, lengths: RowLengths) -> f64 {
         let Some(image) = self.binlog else { return 0.0 };
         let costs = if self.maker == Maker::MariaDb { MARIADB_BINLOG } else { MYSQL_BINLOG };
         let (c, texts) = (f64::from(lengths.c), f64::from(lengths.c + lengths.pad));
@@ -177,13 +177,13 @@ fn transaction(changes: f64, each: f64, mix: Mix, autocommit: bool) -> f64 {
 
 /// Rows of the load.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Rows {
+pub(crate) struct Rows {
     /// The statements.
-    pub(super) mix: Mix,
+    pub(crate) mix: Mix,
     /// How long its rows are.
-    pub(super) lengths: RowLengths,
+    pub(crate) lengths: RowLengths,
     /// Bytes of a row in its pages, free space included.
-    pub(super) row_bytes: f64,
+    pub(crate) row_bytes: f64,
 }
 
 /// Lengths of a column that are tried: in steps of 4% from 1 to the most.
@@ -199,7 +199,7 @@ const NO_INDEX: f64 = 0.05;
 const SHARE_WEIGHT: f64 = 1e-3;
 
 /// The rows with which the load writes about as much as the server. Where nothing of that was observed, they are sysbench's.
-pub(super) fn fit(shape: &Shape, logs: &Logs) -> Rows {
+pub(crate) fn fit(shape: &Shape, logs: &Logs) -> Rows {
     let mix = Mix::of(shape);
     let usual = RowLengths::SYSBENCH;
     let writes = mix.written() > 0.0;

@@ -3,51 +3,72 @@
 
 use ebbtide_observe::{Observation, Rates};
 
+/// What an observation does not show of a workload, as a sentence without a full stop.
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum UnknownWorkload {
+    /// There is one status, or the server was started again between two.
+    #[error("the server's counters were not read twice, so that its workload is not known")]
+    OneLook,
+    /// No counter of statements was among them.
+    #[error("the statements that the server runs were not counted")]
+    NoStatements,
+    /// The server did next to nothing.
+    #[error("the server ran {statements:.1} statements a second: look while it has its usual load")]
+    Idle {
+        /// Statements a second.
+        statements: f64,
+    },
+    /// The variables do not have the size of the buffer pool.
+    #[error("the size of the buffer pool is not known")]
+    NoPool,
+}
+
 /// What clients have a server do.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Shape {
+pub(crate) struct Shape {
     /// Transactions a second: see [`Rates::transactions`].
-    pub(super) tps: f64,
+    pub(crate) tps: f64,
     /// Whether every statement commits by itself.
-    pub(super) autocommit: bool,
+    pub(crate) autocommit: bool,
     /// SELECT statements in a transaction.
-    pub(super) reads: f64,
+    pub(crate) reads: f64,
     /// Rows that a SELECT looks at.
-    pub(super) rows_per_read: f64,
+    pub(crate) rows_per_read: f64,
     /// UPDATE statements in a transaction.
-    pub(super) updates: f64,
+    pub(crate) updates: f64,
     /// INSERT and REPLACE statements in a transaction.
-    pub(super) inserts: f64,
+    pub(crate) inserts: f64,
     /// DELETE statements in a transaction.
-    pub(super) deletes: f64,
+    pub(crate) deletes: f64,
     /// Clients whose statements run at a time.
-    pub(super) clients: f64,
+    pub(crate) clients: f64,
     /// Bytes of the pages that are in use: what would make the buffer pool miss as often if all were used alike.
-    pub(super) working_set: f64,
+    pub(crate) working_set: f64,
     /// Rows that a transaction writes; None: they were not counted.
-    pub(super) rows: Option<RowsWritten>,
+    pub(crate) rows: Option<RowsWritten>,
     /// Bytes of redo in a transaction; None: they were not counted.
-    pub(super) redo_bytes: Option<f64>,
+    pub(crate) redo_bytes: Option<f64>,
     /// Bytes of binary log in a transaction; None: they were not counted.
-    pub(super) binlog_bytes: Option<f64>,
+    pub(crate) binlog_bytes: Option<f64>,
     /// Mean bytes of a row, free space of its page included; None: the server showed no statistics of its tables.
-    pub(super) row_bytes: Option<f64>,
+    pub(crate) row_bytes: Option<f64>,
 }
 
 /// Rows that are written, by what is done to them.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) struct RowsWritten {
+pub(crate) struct RowsWritten {
     /// Rows updated.
-    pub(super) updated: f64,
+    pub(crate) updated: f64,
     /// Rows inserted.
-    pub(super) inserted: f64,
+    pub(crate) inserted: f64,
     /// Rows deleted.
-    pub(super) deleted: f64,
+    pub(crate) deleted: f64,
 }
 
 impl RowsWritten {
     /// All of them.
-    pub(super) fn all(&self) -> f64 {
+    pub(crate) fn all(&self) -> f64 {
         self.updated + self.inserted + self.deleted
     }
 }
@@ -68,20 +89,20 @@ const MOST_MISSES: f64 = 0.95;
 const LEAST_DATA: f64 = (16_u64 << 20) as f64;
 
 impl Shape {
-    /// The shape; an error says what is missing, as a sentence without a full stop.
-    pub(super) fn of(seen: &Observation) -> Result<Self, String> {
+    /// The shape.
+    ///
+    /// # Errors
+    /// What is missing of the observation.
+    pub(crate) fn of(seen: &Observation) -> Result<Self, UnknownWorkload> {
         let Some(rates) = seen.rates.filter(|_| seen.span.is_some_and(|span| !span.restarted)) else {
-            return Err("the server's counters were not read twice, so that its workload is not known".into());
+            return Err(UnknownWorkload::OneLook);
         };
         let Some((tps, autocommit)) = rates.transactions() else {
-            return Err("the statements that the server runs were not counted".into());
+            return Err(UnknownWorkload::NoStatements);
         };
         let (reads, writes) = (rates.read_statements.unwrap_or(0.0), rates.write_statements.unwrap_or(0.0));
         if reads + writes < LEAST_STATEMENTS || tps <= 0.0 {
-            return Err(format!(
-                "the server ran {:.1} statements a second: look while it has its usual load",
-                reads + writes
-            ));
+            return Err(UnknownWorkload::Idle { statements: reads + writes });
         }
         let [updates, inserts, deletes] = writing(seen, writes);
         let rows = written(seen);
@@ -114,13 +135,13 @@ impl Shape {
 
 impl Shape {
     /// Statements in a transaction that write.
-    pub(super) fn writing(&self) -> f64 {
+    pub(crate) fn writing(&self) -> f64 {
         self.updates + self.inserts + self.deletes
     }
 
     /// Rows that the load writes in a transaction, each with a statement of its own. Where statements commit by themselves,
     /// they are as many as the server's statements, so that the load does not commit once for each row of a longer one.
-    pub(super) fn changes(&self) -> RowsWritten {
+    pub(crate) fn changes(&self) -> RowsWritten {
         let statements = RowsWritten { updated: self.updates, inserted: self.inserts, deleted: self.deletes };
         self.rows.filter(|_| !self.autocommit).unwrap_or(statements)
     }
@@ -157,7 +178,7 @@ fn written(seen: &Observation) -> Option<RowsWritten> {
 }
 
 /// Bytes of InnoDB's pages.
-pub(super) fn page_bytes(seen: &Observation) -> f64 {
+pub(crate) fn page_bytes(seen: &Observation) -> f64 {
     let variable = seen.variables.as_ref().and_then(|all| all.get("innodb_page_size"));
     let bytes = variable.and_then(|bytes| bytes.parse().ok());
     bytes.filter(|bytes| (4_096.0..=65_536.0).contains(bytes)).unwrap_or(16_384.0)
@@ -185,11 +206,10 @@ fn rows_per_read(seen: &Observation, reads: f64, rows: Option<RowsWritten>, chan
 }
 
 /// Bytes in use. With as many of `accesses` a second missing as pages are read, the buffer pool holds the rest of them.
-fn working_set(seen: &Observation, rates: &Rates, accesses: f64) -> Result<f64, String> {
+fn working_set(seen: &Observation, rates: &Rates, accesses: f64) -> Result<f64, UnknownWorkload> {
     let variable = |name: &str| seen.variables.as_ref()?.get(name)?.parse::<f64>().ok();
-    let pool = variable("innodb_buffer_pool_size")
-        .filter(|bytes| *bytes > 0.0)
-        .ok_or("the size of the buffer pool is not known")?;
+    let pool =
+        variable("innodb_buffer_pool_size").filter(|bytes| *bytes > 0.0).ok_or(UnknownWorkload::NoPool)?;
     let data =
         seen.tables.as_ref().filter(|tables| !tables.bounded).map(|tables| tables.innodb_bytes() as f64);
     let misses = (rates.page_reads.unwrap_or(0.0) / accesses.max(1.0)).min(MOST_MISSES);
@@ -346,10 +366,10 @@ mod tests {
     #[test]
     fn an_idle_server_and_one_without_rates_have_no_shape() {
         let idle = Rates { read_statements: Some(0.4), write_statements: Some(0.0), ..Rates::default() };
-        assert!(Shape::of(&seen(idle, &[])).unwrap_err().contains("usual load"));
+        assert!(Shape::of(&seen(idle, &[])).unwrap_err().to_string().contains("usual load"));
         let nothing = Observation { rates: None, ..seen(rates(), &[]) };
-        assert!(Shape::of(&nothing).unwrap_err().contains("twice"));
+        assert!(Shape::of(&nothing).unwrap_err().to_string().contains("twice"));
         let unknown = Observation { variables: None, ..seen(rates(), &[]) };
-        assert!(Shape::of(&unknown).unwrap_err().contains("buffer pool"));
+        assert!(Shape::of(&unknown).unwrap_err().to_string().contains("buffer pool"));
     }
 }

@@ -1,18 +1,32 @@
-//! What changed since a diagnosis of before (`--baseline`).
+//! What changed since a diagnosis of before.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use ebbtide_advisor::{Assessment, Finding, Seen, Severity};
+use ebbtide_captured::bundle::{BundleError, contents};
 use serde::{Deserialize, Serialize};
 
-use crate::exit::Refusal;
-use crate::refusal::refuse_bundle;
-use ebbtide_captured::bundle::contents;
+/// A diagnosis of before that cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BaselineError {
+    /// Its file is no text that can be read.
+    #[error(transparent)]
+    Read(#[from] BundleError),
+    /// Its file has something else.
+    #[error("{} is no diagnosis: {error}", .file.display())]
+    Foreign {
+        /// The file.
+        file: PathBuf,
+        /// Why it is none.
+        error: serde_json::Error,
+    },
+}
 
 /// A diagnosis of before, and its file.
 #[derive(Debug)]
-pub(super) struct Baseline {
+pub struct Baseline {
     file: PathBuf,
     before: Before,
 }
@@ -21,13 +35,11 @@ impl Baseline {
     /// Reads a file of `doctor --json`.
     ///
     /// # Errors
-    /// The file cannot be read, or is something else (exit code 2).
-    pub(super) fn read(file: &Path) -> anyhow::Result<Self> {
-        let text = contents(file).map_err(refuse_bundle)?;
-        let before = serde_json::from_str(&text).map_err(|error| {
-            let message = format!("{} is no diagnosis: {error}", file.display());
-            Refusal::usage(message).hint("give a file that `ebbtide doctor --json` wrote")
-        })?;
+    /// The file cannot be read, or is something else.
+    pub fn read(file: &Path) -> Result<Self, BaselineError> {
+        let text = contents(file)?;
+        let before = serde_json::from_str(&text)
+            .map_err(|error| BaselineError::Foreign { file: file.to_owned(), error })?;
         Ok(Self { file: file.to_owned(), before })
     }
 }
@@ -58,46 +70,47 @@ struct EvidenceBefore {
 
 /// The findings of now, held against those of before.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub(super) struct Comparison {
+pub struct Comparison {
     /// The file of before.
     file: PathBuf,
     /// Codes that were not found before.
-    pub(super) new: Vec<&'static str>,
+    pub new: Vec<&'static str>,
     /// Codes that were found before, and of which nothing is found now.
-    pub(super) gone: Vec<Gone>,
+    pub gone: Vec<Gone>,
     /// Found before and now, with another severity or other settings.
-    pub(super) changed: Vec<Changed>,
+    pub changed: Vec<Changed>,
     /// Codes that were found before and now have no answer: they are not gone.
-    pub(super) not_checked: Vec<&'static str>,
+    pub not_checked: Vec<&'static str>,
     /// Codes that were found before just as now.
-    pub(super) same: Vec<&'static str>,
+    pub same: Vec<&'static str>,
 }
 
 /// A finding that is gone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(super) struct Gone {
+pub struct Gone {
     /// Its code.
-    pub(super) code: String,
+    pub code: String,
     /// What the check looks at.
-    pub(super) title: String,
+    pub title: String,
     /// How bad it was.
-    pub(super) severity: String,
+    pub severity: String,
 }
 
 /// A finding that is another one now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(super) struct Changed {
+pub struct Changed {
     /// Its code.
-    pub(super) code: &'static str,
+    pub code: &'static str,
     /// Whether it is worse than before.
-    pub(super) worse: bool,
+    pub worse: bool,
     /// What is different, such as `severity: low, now high`.
-    pub(super) what: Vec<String>,
+    pub what: Vec<String>,
 }
 
 impl Comparison {
     /// Holds findings against those of before.
-    pub(super) fn of(baseline: &Baseline, findings: &[Finding]) -> Self {
+    #[must_use]
+    pub fn of(baseline: &Baseline, findings: &[Finding]) -> Self {
         Self { file: baseline.file.clone(), ..Self::between(&baseline.before, findings) }
     }
 
@@ -136,18 +149,21 @@ impl Comparison {
     }
 
     /// Whether a finding is new, or worse than before.
-    pub(super) fn counts(&self, finding: &Finding) -> bool {
+    #[must_use]
+    pub fn counts(&self, finding: &Finding) -> bool {
         self.new.contains(&finding.code)
             || self.changed.iter().any(|change| change.worse && change.code == finding.code)
     }
 
     /// Whether a finding is new, or another one than before.
-    pub(super) fn shows(&self, finding: &Finding) -> bool {
+    #[must_use]
+    pub fn shows(&self, finding: &Finding) -> bool {
         self.new.contains(&finding.code) || self.change(finding.code).is_some()
     }
 
     /// How a finding changed; None where it did not.
-    pub(super) fn change(&self, code: &str) -> Option<&Changed> {
+    #[must_use]
+    pub fn change(&self, code: &str) -> Option<&Changed> {
         self.changed.iter().find(|change| change.code == code)
     }
 }
@@ -175,6 +191,7 @@ fn changed(before: &FoundBefore, now: &Finding) -> Option<Changed> {
 
 #[cfg(test)]
 mod tests {
+    use ebbtide_advisor::judge;
     use ebbtide_catalog::Catalog;
     use ebbtide_observe::{Facts, Observation, Origin, Variables};
 
@@ -188,15 +205,13 @@ mod tests {
             variables: Some(variables),
             ..Observation::of(Origin::Server { at: "/s".into() })
         };
-        super::super::judge(&seen, &Catalog::builtin())
+        judge(&seen, &Catalog::builtin())
     }
 
     fn before(variables: &[(&str, &str)]) -> Before {
         let all = findings(variables);
-        let seen = Observation::of(Origin::Server { at: "/s".into() });
-        let answer = super::super::Answer { observation: &seen, findings: &all, baseline: None, proof: None };
-        let json = serde_json::to_string(&super::super::json::Diagnosis::of(&answer)).unwrap();
-        serde_json::from_str(&json).unwrap()
+        let found: Vec<_> = all.iter().filter(|finding| finding.verdict == Assessment::Found).collect();
+        serde_json::from_value(serde_json::json!({ "findings": found })).unwrap()
     }
 
     const BOTH: [(&str, &str); 2] = [("sync_binlog", "0"), ("innodb_stats_on_metadata", "ON")];
