@@ -11,7 +11,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::lab_run::{arm, run};
-use crate::schema::assert_documented;
+use ebbtide_testing::schema::assert_documented;
 
 pub(crate) const SHOP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/metrics/shop-gp2.csv");
 const PROFILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/profiles/sysbench-tpcc-gp2.toml");

@@ -1,12 +1,11 @@
 //! A page in a real browser, for the tests of every crate that makes pages.
 
-#![allow(clippy::unwrap_used, reason = "a test panics where something is missing")]
-
 use std::process::Command;
 
 /// What a browser makes of a page: its elements after the scripts have run, and its complaints. None
 /// where there is no browser. It has no network.
-pub(crate) fn browse(html: &str) -> Option<(String, String)> {
+#[must_use]
+pub fn browse(html: &str) -> Option<(String, String)> {
     let directory = tempfile::tempdir().unwrap();
     let page = directory.path().join("report.html");
     std::fs::write(&page, html).unwrap();
@@ -30,7 +29,8 @@ pub(crate) fn browse(html: &str) -> Option<(String, String)> {
 
 /// A page as a browser has it in which JavaScript is switched off, and the text that its reader sees: every element of
 /// the page's own markup, without its scripts and styles.
-pub(crate) fn without_scripts(html: &str) -> (String, String) {
+#[must_use]
+pub fn without_scripts(html: &str) -> (String, String) {
     let mut page = html.to_owned();
     for name in ["script", "style"] {
         let (open, close) = (format!("<{name}"), format!("</{name}>"));

@@ -4,20 +4,24 @@ use std::fs;
 use std::time::Instant;
 
 /// A moment, in real time and in this thread's processor time.
-pub(crate) struct Time {
+#[derive(Debug)]
+pub struct Time {
     real: Instant,
     processor_ns: Option<u64>,
 }
 
 impl Time {
-    pub(crate) fn now() -> Self {
+    /// This moment.
+    #[must_use]
+    pub fn now() -> Self {
         let schedule = fs::read_to_string("/proc/thread-self/schedstat").ok();
         let processor_ns = schedule.and_then(|text| text.split(' ').next()?.parse().ok());
         Self { real: Instant::now(), processor_ns }
     }
 
     /// Seconds of processor time since then, or of real time where the system does not report.
-    pub(crate) fn seconds(&self) -> f64 {
+    #[must_use]
+    pub fn seconds(&self) -> f64 {
         let now = Self::now();
         match (now.processor_ns, self.processor_ns) {
             (Some(now), Some(then)) => (now - then) as f64 / 1e9,

@@ -1,6 +1,4 @@
 //! Holds JSON that the program really printed against the schemas in docs/json.
-#![allow(dead_code, clippy::unwrap_used)] // each user needs a part, and fails by a panic
-
 use std::path::Path;
 use std::sync::OnceLock;
 
@@ -190,7 +188,10 @@ fn is_of(output: &Output, arguments: &[&str]) -> bool {
 }
 
 /// What docs/json finds wrong in a value that a command printed, or a file holds; nothing where it is as documented.
-pub(crate) fn undocumented(arguments: &[&str], value: &Value) -> Result<(), String> {
+///
+/// # Errors
+/// What is wrong, and what to do about it.
+pub fn undocumented(arguments: &[&str], value: &Value) -> Result<(), String> {
     let failed = value.as_object().is_some_and(|object| object.len() == 1 && object.contains_key("error"));
     let arguments = if failed { &["<a command that fails>"][..] } else { arguments };
     let fitting = || outputs().iter().filter(|output| is_of(output, arguments));
@@ -215,7 +216,7 @@ pub(crate) fn undocumented(arguments: &[&str], value: &Value) -> Result<(), Stri
 
 /// Fails unless a value is as docs/json documents it.
 #[track_caller]
-pub(crate) fn assert_documented(arguments: &[&str], value: &Value) {
+pub fn assert_documented(arguments: &[&str], value: &Value) {
     if let Err(found) = undocumented(arguments, value) {
         panic!("{found}");
     }
@@ -223,7 +224,7 @@ pub(crate) fn assert_documented(arguments: &[&str], value: &Value) {
 
 /// Puts an unknown field into each object of a value in turn, and fails unless each is found. Answers with how
 /// many objects there were.
-pub(crate) fn assert_unknown_fields_are_found(arguments: &[&str], value: &Value) -> usize {
+pub fn assert_unknown_fields_are_found(arguments: &[&str], value: &Value) -> usize {
     let places = objects(value, "");
     for place in &places {
         let mut changed = value.clone();

@@ -1,31 +1,37 @@
 //! What fio measured, second by second.
-#![allow(dead_code, clippy::unwrap_used)] // each user needs a part, and fails by a panic
-
 /// One second of a job on one volume.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Second {
-    pub(crate) ios: f64,
-    pub(crate) p50_us: f64,
-    pub(crate) p99_us: f64,
+pub struct Second {
+    /// I/Os that ended in it.
+    pub ios: f64,
+    /// Median of their latency, us.
+    pub p50_us: f64,
+    /// 99th percentile of their latency, us.
+    pub p99_us: f64,
 }
 
 /// What a target reports of a job, second by second.
 #[derive(Debug)]
-pub(crate) struct Series(pub(crate) Vec<Second>);
+pub struct Series(pub Vec<Second>);
 
 impl Series {
-    pub(crate) fn mean(&self, from: usize, to: usize, of: fn(&Second) -> f64) -> f64 {
+    /// The mean of a figure over the seconds from `from` to before `to`.
+    #[must_use]
+    pub fn mean(&self, from: usize, to: usize, of: fn(&Second) -> f64) -> f64 {
         assert!(self.0.len() >= to, "the job ended after {} s", self.0.len());
         self.0[from..to].iter().map(of).sum::<f64>() / (to - from) as f64
     }
 
-    pub(crate) fn iops(&self, from: usize, to: usize) -> f64 {
+    /// Mean I/Os a second over the seconds from `from` to before `to`.
+    #[must_use]
+    pub fn iops(&self, from: usize, to: usize) -> f64 {
         self.mean(from, to, |second| second.ios)
     }
 }
 
 /// Reads fio's latency log: time (ms), latency (ns), direction, block size (bytes), ...
-pub(crate) fn by_second(log: &str) -> Series {
+#[must_use]
+pub fn by_second(log: &str) -> Series {
     let mut seconds: Vec<Vec<f64>> = Vec::new();
     for line in log.lines() {
         let mut fields = line.split(',').map(|field| field.trim().parse::<u64>().unwrap());
