@@ -13,7 +13,6 @@ mod exit;
 mod home;
 mod load;
 mod manual;
-mod packed;
 mod predict;
 mod refusal;
 mod resume;

@@ -8,9 +8,6 @@
 //! A tiny run reads and plans the experiments, and judges and writes a run that was made up, in a directory of its own.
 #![allow(clippy::unwrap_used)] // a bench fails by a panic
 
-#[path = "../support/tiny.rs"]
-mod tiny;
-
 mod judge;
 #[path = "../../tests/support/lab_run.rs"]
 mod lab_run;
@@ -82,7 +79,7 @@ impl Words {
 
 fn main() -> ExitCode {
     let words = Words::of_command_line();
-    if tiny::tiny() {
+    if ebbtide_testing::tiny() {
         let dir = tempfile::tempdir().unwrap();
         EXPERIMENTS.iter().for_each(|(name, text)| plan(name, text, dir.path()));
         made_up(dir.path());

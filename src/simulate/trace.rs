@@ -13,7 +13,7 @@ use ebbtide_text::count;
 
 use super::figures::{latency, percent, whole};
 use crate::exit::Refusal;
-use crate::packed::unpacked;
+use ebbtide_captured::packed::unpacked;
 
 /// The options of a trace.
 #[derive(Debug, clap::Args)]

@@ -4,12 +4,11 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use ebbtide_mysql::captured::{Input, KNOWN_RECORDS, RecordedError, recorded};
+use ebbtide_captured::packed::{text, unpacked};
+use ebbtide_captured::{Input, KNOWN_RECORDS, RecordedError, recorded};
 use ebbtide_volume::MIB;
 
-use crate::bundle;
 use crate::exit::Refusal;
-use crate::packed::{text, unpacked};
 
 /// Largest file that is read as a text; a trace may be larger.
 const MOST_TEXT: u64 = 256 * MIB;
@@ -51,7 +50,7 @@ pub(super) fn of(path: &Path) -> Option<Vec<PathBuf>> {
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         (parent, format!("{}-", path.file_name()?.to_string_lossy()))
     };
-    let names = bundle::names(dir, &prefix);
+    let names = ebbtide_captured::bundle::names(dir, &prefix);
     let files: Vec<PathBuf> = names.iter().map(|name| dir.join(name)).filter(|path| path.is_file()).collect();
     (path.is_dir() || !files.is_empty()).then_some(files)
 }

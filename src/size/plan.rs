@@ -12,8 +12,8 @@ use super::args::{Architecture, SizeArgs};
 use super::modelled::{self, JudgedRate};
 use super::source::Source;
 use crate::exit::Refusal;
-use crate::packed::unpacked;
 use crate::predict::stored::Stored;
+use ebbtide_captured::packed::unpacked;
 
 /// Volumes in an array, at most: more share one failure, and AWS's own databases stripe over four.
 const MOST_MEMBERS: u16 = 16;

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use ebbtide_advisor::sizing::{LoadOrigin, SSD_UNIT};
+use ebbtide_captured::{CLOUDWATCH, Input, KNOWN_RECORDS, Recorded, RecordedError, recorded};
 use ebbtide_catalog::{Catalog, InstanceType};
 use ebbtide_lab::experiment::Role;
 use ebbtide_lab::record::{LabRun, VolumeSecond};
 use ebbtide_lab::results::ResultsError;
-use ebbtide_mysql::captured::{CLOUDWATCH, Input, KNOWN_RECORDS, Recorded, RecordedError, recorded};
 use ebbtide_observe::{Limited, LoadInterval, VolumeLoad};
 use ebbtide_twin::fio;
 use ebbtide_twin::trace::{Options, Trace, TraceError};
@@ -18,10 +18,10 @@ use ebbtide_volume::{MIB, Op};
 use super::args::SizeArgs;
 use super::files::{self, text_of_file};
 use crate::exit::Refusal;
-use crate::packed::unpacked;
 use crate::predict::server::ModelledServer;
 use crate::simulate::trace;
 use crate::text::count;
+use ebbtide_captured::packed::unpacked;
 
 /// Intervals that a trace is divided into, at most.
 const MOST_INTERVALS: usize = 20_000;

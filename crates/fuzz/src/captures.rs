@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
+use ebbtide_captured::configuration::configured;
+use ebbtide_captured::option_file::OptionFile;
+use ebbtide_captured::{Hints, Input, is_known, observation, recorded};
 use ebbtide_catalog::Catalog;
-use ebbtide_mysql::captured::{Hints, Input, is_known, observation, recorded};
-use ebbtide_mysql::configuration::configured;
-use ebbtide_mysql::option_file::OptionFile;
 use ebbtide_observe::{Files, Observation};
 
 use crate::text;

@@ -11,8 +11,8 @@ mod settings;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
+use ebbtide_captured::Hints;
 use ebbtide_catalog::Catalog;
-use ebbtide_mysql::captured::Hints;
 use ebbtide_twin::innodb::{CalibrateError, calibrate, contradicting};
 use ebbtide_twin::profile::{Profile, WorkloadTable};
 use serde::Serialize;
