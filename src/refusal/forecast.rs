@@ -297,3 +297,30 @@ fn trace_hint(error: &TraceError, refusal: Refusal) -> Refusal {
         TraceError::Line { .. } | TraceError::Length { .. } => refusal.hint("mend or cut the file there"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use ebbtide_twin::profile::ProfileError;
+
+    use super::*;
+    use crate::exit::Report;
+
+    #[test]
+    fn a_refusal_has_its_own_words_once_and_the_causes_behind_them() {
+        let cause = ProfileError::Conflict("two values".into());
+        let changed = Report::of(&refused(PredictionError::Changed(cause)));
+        assert_eq!(changed.chain, ["--set gives no profile", "two values"]);
+        let clients = Report::of(&refused(PredictionError::Clients { clients: 0 }));
+        assert_eq!(clients.chain, ["--clients 0 is out of range: expected 1 to 10000"]);
+        assert_eq!((clients.exit, clients.hint), (Exit::Usage, None));
+    }
+
+    #[test]
+    fn a_server_that_no_storage_helps_is_a_finding_and_not_a_wrong_request() {
+        let overloaded =
+            SizingError::ServerOverloaded { tps: 5.0, finished: 4.0, limiter: "the processors", share: 0.9 };
+        let report = Report::of(&refused(overloaded));
+        assert_eq!(report.exit, Exit::Finding);
+        assert!(report.hint.is_some_and(|hint| hint.contains("--instance")));
+    }
+}

@@ -27,7 +27,7 @@ pub enum SizingError {
         /// Its text.
         spec: String,
         /// Why.
-        cause: VolumesError,
+        cause: Box<VolumesError>,
     },
     /// Today's instance type is in no catalogue.
     #[error("{name}: {cause}")]
@@ -35,7 +35,7 @@ pub enum SizingError {
         /// Its name.
         name: String,
         /// Why.
-        cause: CatalogError,
+        cause: Box<CatalogError>,
     },
     /// A file cannot be read.
     #[error("cannot read {}: {error}", path.display())]
@@ -58,12 +58,12 @@ pub enum SizingError {
         path: PathBuf,
     },
     /// A directory has nothing that is a load.
-    #[error("{} has neither the results of a run nor the record of a load{}", path.display(), after_colon(refused.as_ref()))]
+    #[error("{} has neither the results of a run nor the record of a load{}", path.display(), after_colon(refused.as_deref()))]
     NoRecord {
         /// The directory, or what the names of its files begin with.
         path: PathBuf,
         /// A record that cannot be used.
-        refused: Option<RecordedError>,
+        refused: Option<Box<RecordedError>>,
     },
     /// Records that tell no load.
     #[error(transparent)]
@@ -116,7 +116,7 @@ pub enum SizingError {
         /// Their directory.
         dir: PathBuf,
         /// Why.
-        error: ResultsError,
+        error: Box<ResultsError>,
     },
     /// The run has no arm of the name.
     #[error("the run in {} has no arm {arm}", dir.display())]
@@ -168,7 +168,7 @@ pub enum SizingError {
         /// The file.
         path: PathBuf,
         /// Why.
-        cause: TraceError,
+        cause: Box<TraceError>,
         /// Requests that were read before.
         requests: u64,
     },

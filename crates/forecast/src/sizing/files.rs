@@ -69,7 +69,7 @@ pub(super) fn records(path: &Path, files: &[PathBuf]) -> Result<(Vec<Input>, Vec
     let tools = ["/proc/diskstats", "iostat", "sar", "pt-diskstats"];
     let rank = |tool: &str| tools.iter().position(|known| *known == tool).unwrap_or(0);
     let Some(tool) = all.iter().map(|(tool, _)| *tool).min_by_key(|tool| rank(tool)) else {
-        return Err(SizingError::NoRecord { path: path.to_owned(), refused });
+        return Err(SizingError::NoRecord { path: path.to_owned(), refused: refused.map(Box::new) });
     };
     let (taken, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|(other, _)| *other == tool);
     let taken: Vec<Input> = taken.into_iter().map(|(_, input)| input).collect();

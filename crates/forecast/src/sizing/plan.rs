@@ -240,7 +240,9 @@ fn region(
 }
 
 fn instance(catalog: &Catalog, name: &str) -> Result<InstanceType, SizingError> {
-    catalog.instance(name).map_err(|cause| SizingError::Instance { name: name.to_owned(), cause })
+    catalog
+        .instance(name)
+        .map_err(|cause| SizingError::Instance { name: name.to_owned(), cause: cause.into() })
 }
 
 /// What the figures of the load say of themselves; figures that cannot be true, and a load of nothing, are refused.
@@ -260,7 +262,7 @@ fn inputs(
 /// The volume of today.
 fn volume(catalog: &Catalog, text: &str) -> Result<Resolved, SizingError> {
     let read = || Ok::<_, VolumesError>(catalog.resolve(&Spec::parse(text)?)?);
-    read().map_err(|cause| SizingError::Today { spec: text.to_owned(), cause })
+    read().map_err(|cause| SizingError::Today { spec: text.to_owned(), cause: cause.into() })
 }
 
 fn members(members: u16) -> Result<u16, SizingError> {

@@ -16,7 +16,8 @@ pub(super) fn of_run(
     role: Option<&str>,
 ) -> Result<(VolumeLoad, String, Vec<String>), SizingError> {
     let results = ebbtide_lab::results::read_json(dir);
-    let run: LabRun = results.map_err(|error| SizingError::Run { dir: dir.to_owned(), error })?.run;
+    let run: LabRun =
+        results.map_err(|error| SizingError::Run { dir: dir.to_owned(), error: error.into() })?.run;
     let mut arms: Vec<&str> = run.trials.iter().map(|trial| trial.arm.as_str()).collect();
     arms.dedup();
     arms.sort_unstable();

@@ -7,7 +7,7 @@ use ebbtide_advisor::sizing::SSD_UNIT;
 use ebbtide_captured::packed::unpacked;
 use ebbtide_observe::{LoadInterval, VolumeLoad};
 use ebbtide_text::count;
-use ebbtide_twin::trace::{Options, Trace};
+use ebbtide_twin::trace::{Options, Trace, TraceError};
 use ebbtide_volume::Op;
 
 use super::error::SizingError;
@@ -107,7 +107,11 @@ pub(super) fn of_trace(path: &Path, options: &Options) -> Result<(VolumeLoad, Ve
     let input = File::open(path)
         .and_then(unpacked)
         .map_err(|source| SizingError::TraceFile { path: path.to_owned(), source })?;
-    let damaged = |cause, requests| SizingError::Trace { path: path.to_owned(), cause, requests };
+    let damaged = |cause: TraceError, requests| SizingError::Trace {
+        path: path.to_owned(),
+        cause: cause.into(),
+        requests,
+    };
     let mut trace = Trace::open(input, options).map_err(|cause| damaged(cause, 0))?;
     let mut buckets = Buckets { seconds: 1, all: Vec::new() };
     let mut requests = 0_u64;
