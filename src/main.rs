@@ -24,6 +24,7 @@ mod size;
 mod snapshot;
 mod status_line;
 mod text;
+mod trace_options;
 mod user;
 mod version;
 mod volume;

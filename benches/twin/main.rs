@@ -14,13 +14,6 @@ mod lab_run;
 #[path = "../support/accuracy_plot.rs"]
 mod plot;
 mod table;
-// Processors and the server's table are read as `ebbtide predict --profile-from` reads them.
-#[path = "../../src/predict/from/busy.rs"]
-#[allow(unused_imports)] // its tests belong to the program
-mod busy;
-#[path = "../../src/predict/from/settings.rs"]
-#[allow(dead_code)] // its tests belong to the program
-mod settings;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};

@@ -25,9 +25,9 @@ pub struct Target {
     pub run: fn(&[u8]),
 }
 
-const CAPTURED: &str = "crates/mysql/tests/fixtures/captured";
-const SYSSTAT: &str = "crates/mysql/tests/fixtures/captured/sysstat";
-const STALK: &str = "crates/mysql/tests/fixtures/captured/stalk";
+const CAPTURED: &str = "crates/captured/tests/fixtures";
+const SYSSTAT: &str = "crates/captured/tests/fixtures/sysstat";
+const STALK: &str = "crates/captured/tests/fixtures/stalk";
 
 /// Every target, by name.
 pub const TARGETS: [Target; 17] = [

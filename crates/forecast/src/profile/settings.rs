@@ -6,7 +6,8 @@ use ebbtide_volume::format_size;
 
 /// The table, and what the model does not have of these variables, in sentences. A variable that is not known has the
 /// default of the flavour.
-pub(super) fn server(
+#[must_use]
+pub fn server_table(
     facts: &Facts,
     variables: &Variables,
     file_system: Option<&str>,
@@ -132,7 +133,7 @@ mod tests {
 
     fn of(variables: &[(&str, &str)]) -> (ServerTable, Vec<String>) {
         let variables: Variables = variables.iter().copied().collect();
-        server(&Facts::of(&variables), &variables, Some("xfs"))
+        server_table(&Facts::of(&variables), &variables, Some("xfs"))
     }
 
     #[test]

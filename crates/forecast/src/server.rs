@@ -1,33 +1,73 @@
 //! The server of a profile: its model, calibrated on the profile's points.
 
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
-use ebbtide_catalog::{Catalog, InstanceType, Resolved};
+use ebbtide_catalog::{Catalog, CatalogError, InstanceType, Resolved};
 use ebbtide_twin::accuracy::{self, Basis, Figure, Interval, Uncertainty};
 use ebbtide_twin::innodb::{
-    Calibrating, Calibration, Costs, Machine, MeasuredPoint, Memory, ModelLoad, ModelOutcome, ModelSetup,
-    Trials, Volumes, calibrate, run,
+    CalibrateError, Calibrating, Calibration, Costs, Machine, MeasuredPoint, Memory, ModelLoad, ModelOutcome,
+    ModelSetup, Trials, Volumes, calibrate, run,
 };
-use ebbtide_twin::profile::{MachineFacts, Planned, Profile};
+use ebbtide_twin::profile::{MachineFacts, Planned, Profile, ProfileError};
 use ebbtide_volume::{Instance, Nanos};
 
-use super::volumes::{parse, refuse_idle, resolved, usage};
-use crate::exit::Refusal;
+use crate::volumes::{VolumesError, parse, refuse_idle, resolved};
+
+/// A server that cannot be modelled.
+#[derive(Debug, thiserror::Error)]
+pub enum ServerError {
+    /// The profile's file cannot be read.
+    #[error("cannot read the profile {}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The profile cannot be used.
+    #[error("{} is no profile", path.display())]
+    Unusable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: ProfileFault,
+    },
+    /// The instance type is in no catalogue.
+    #[error(transparent)]
+    Instance(CatalogError),
+}
+
+/// Why a profile cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ProfileFault {
+    /// It says too little, or what cannot be.
+    #[error(transparent)]
+    Profile(#[from] ProfileError),
+    /// A point was measured on volumes that a server cannot have.
+    #[error(transparent)]
+    Volumes(#[from] VolumesError),
+    /// The model cannot be calibrated on its points.
+    #[error(transparent)]
+    Calibration(#[from] CalibrateError),
+}
 
 /// What is left out at the start of each run: dirty pages are brought to their balance, every four seconds anew.
-pub(crate) const SETTLE: Nanos = Nanos::from_secs(40);
+pub const SETTLE: Nanos = Nanos::from_secs(40);
 
 /// A server as its profile has it.
 #[derive(Debug)]
-pub(crate) struct ModelledServer {
-    pub(crate) profile: Profile,
-    pub(crate) planned: Planned,
-    pub(crate) calibration: Calibration,
+pub struct ModelledServer {
+    /// The profile.
+    pub profile: Profile,
+    /// The profile, checked and with its defaults.
+    pub planned: Planned,
+    /// What its points say of the model.
+    pub calibration: Calibration,
     /// The instance that the profile names.
-    pub(crate) instance: Option<InstanceType>,
+    pub instance: Option<InstanceType>,
     /// The machine of that instance, or of the other one.
-    pub(crate) known: MachineFacts,
+    pub known: MachineFacts,
 }
 
 impl ModelledServer {
@@ -35,13 +75,13 @@ impl ModelledServer {
     /// those of `other`.
     ///
     /// # Errors
-    /// A profile that cannot be used: a [`Refusal`] with exit code 2.
-    pub(crate) fn read(
+    /// A file that cannot be read, or a profile that cannot be used.
+    pub fn read(
         path: &Path,
         catalog: &Catalog,
         other: Option<&InstanceType>,
         seed: u64,
-    ) -> anyhow::Result<Self> {
+    ) -> Result<Self, ServerError> {
         Self::of(read_profile(path)?, path, catalog, other, Runs { seed, asked: None })
     }
 
@@ -49,51 +89,54 @@ impl ModelledServer {
     ///
     /// # Errors
     /// As [`Self::read`].
-    pub(super) fn of(
+    pub(crate) fn of(
         profile: Profile,
         path: &Path,
         catalog: &Catalog,
         other: Option<&InstanceType>,
         runs: Runs,
-    ) -> anyhow::Result<Self> {
-        let instance = instance_of(&profile, None, None, catalog)?;
+    ) -> Result<Self, ServerError> {
+        let instance = instance_of(&profile, None, None, catalog).map_err(ServerError::Instance)?;
         let divided_by = profile.machine.divided_by.unwrap_or(1);
         // The points were measured on a machine with other memory than the one that is asked about.
         let lent = || other.map(|other| MachineFacts { vcpus: Some(other.vcpus), memory_bytes: None });
         let own = instance.as_ref().map(|instance| facts(instance, divided_by));
         let known = own.or_else(lent).unwrap_or_default();
-        let in_file = || {
-            Refusal::usage(format!("{} is no profile", path.display())).hint("docs/predict.md has every key")
+        let calibrated = || {
+            let planned = profile.plan(known, runs.seed)?;
+            let points = calibration_points(&profile, &planned, catalog, instance.as_ref())?;
+            let calibration = calibrate(&points, &calibrating(&planned, runs))?;
+            Ok((planned, calibration))
         };
-        let planned = profile.plan(known, runs.seed).with_context(in_file)?;
-        let points =
-            calibration_points(&profile, &planned, catalog, instance.as_ref()).with_context(in_file)?;
-        let calibration = calibrate(&points, &calibrating(&planned, runs)).with_context(in_file)?;
+        let (planned, calibration) =
+            calibrated().map_err(|source| ServerError::Unusable { path: path.to_owned(), source })?;
         Ok(Self { profile, planned, calibration, instance, known })
     }
 
     /// How sure the model is of a load.
-    pub(crate) fn uncertainty(&self, load: ModelLoad) -> Uncertainty {
+    #[must_use]
+    pub fn uncertainty(&self, load: ModelLoad) -> Uncertainty {
         uncertainty(&self.planned, &self.calibration, load, true)
     }
 
     /// Runs the model.
-    pub(crate) fn run(&self, setting: &Setting<'_>) -> ModelOutcome {
+    #[must_use]
+    pub fn run(&self, setting: &Setting<'_>) -> ModelOutcome {
         modelled(&self.planned, &self.calibration, setting)
     }
 }
 
 /// The runs that a calibration is for.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Runs {
-    pub(super) seed: u64,
+pub(crate) struct Runs {
+    pub(crate) seed: u64,
     /// Virtual time of the predictions; None where there are none.
-    pub(super) asked: Option<Nanos>,
+    pub(crate) asked: Option<Nanos>,
 }
 
 /// What the points of a profile are calibrated by. A point determines the pages where a factor of 2 or 0.5 on them moves its
 /// throughput by more than the interval of a prediction at that point.
-pub(super) fn calibrating(planned: &Planned, runs: Runs) -> Calibrating {
+pub(crate) fn calibrating(planned: &Planned, runs: Runs) -> Calibrating {
     let interval = planned.points.first().map(|point| {
         let calibrated = Calibration { residuals: vec![1.0], ..Calibration::default() };
         let Interval { low, high, .. } =
@@ -109,13 +152,13 @@ pub(super) fn calibrating(planned: &Planned, runs: Runs) -> Calibrating {
 }
 
 /// The runs of a calibration.
-pub(super) const fn trials(planned: &Planned, runs: Runs) -> Trials {
+pub(crate) const fn trials(planned: &Planned, runs: Runs) -> Trials {
     Trials { machine: planned.machine, seed: runs.seed, settle: SETTLE, asked: runs.asked }
 }
 
 /// What an instance type says of a machine. Processors are those of the whole type where the machine is a share of so many;
 /// what memory a share has is not known.
-pub(super) fn facts(instance: &InstanceType, divided_by: u32) -> MachineFacts {
+pub(crate) fn facts(instance: &InstanceType, divided_by: u32) -> MachineFacts {
     let memory = ebbtide_volume::parse_size(&format!("{:.0}MiB", instance.memory_gib * 1024.0)).ok();
     MachineFacts { vcpus: Some(instance.vcpus), memory_bytes: memory.filter(|_| divided_by == 1) }
 }
@@ -131,7 +174,7 @@ pub(crate) fn move_to(machine: &mut Machine, instance: &InstanceType, divided_by
 }
 
 /// The intervals of what a calibrated model says of a load.
-pub(super) fn uncertainty(
+pub(crate) fn uncertainty(
     planned: &Planned,
     calibration: &Calibration,
     load: ModelLoad,
@@ -151,19 +194,22 @@ pub(super) fn uncertainty(
 
 /// What a server is run on, and with which load.
 #[derive(Debug)]
-pub(crate) struct Setting<'a> {
-    pub(crate) load: ModelLoad,
-    pub(crate) volumes: Volumes<&'a Resolved>,
+pub struct Setting<'a> {
+    /// The load.
+    pub load: ModelLoad,
+    /// The volumes.
+    pub volumes: Volumes<&'a Resolved>,
     /// The instance whose limits hold; none: nothing but the volume limits.
-    pub(crate) instance: Option<&'a InstanceType>,
+    pub instance: Option<&'a InstanceType>,
     /// Virtual time that is measured, after the model settled.
-    pub(crate) span: Nanos,
-    pub(crate) seed: u64,
+    pub span: Nanos,
+    /// Decides every draw.
+    pub seed: u64,
 }
 
 /// Runs the model of a server. Round trips and waits of clients are stated, and not found by the calibration: those of the
-/// plan hold, which `--set` may have changed.
-pub(super) fn modelled(planned: &Planned, calibration: &Calibration, setting: &Setting<'_>) -> ModelOutcome {
+/// plan hold, which a request may have changed.
+pub(crate) fn modelled(planned: &Planned, calibration: &Calibration, setting: &Setting<'_>) -> ModelOutcome {
     let Costs { round_trip_us, think_us, .. } = planned.costs;
     run(ModelSetup {
         settings: planned.settings.clone(),
@@ -184,14 +230,11 @@ pub(super) fn modelled(planned: &Planned, calibration: &Calibration, setting: &S
 ///
 /// # Errors
 /// A file that cannot be read, or is no profile.
-pub(super) fn read_profile(path: &Path) -> anyhow::Result<Profile> {
-    let text = std::fs::read_to_string(path).with_context(|| {
-        Refusal::usage(format!("cannot read the profile {}", path.display()))
-            .hint("give the path of a TOML file; docs/predict.md has an example")
-    })?;
-    Profile::parse(&text).with_context(|| {
-        Refusal::usage(format!("{} is no profile", path.display())).hint("docs/predict.md has every key")
-    })
+pub(crate) fn read_profile(path: &Path) -> Result<Profile, ServerError> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|source| ServerError::Read { path: path.to_owned(), source })?;
+    Profile::parse(&text)
+        .map_err(|error| ServerError::Unusable { path: path.to_owned(), source: error.into() })
 }
 
 /// The instance whose limits hold: that of the profile, or the one that is named in its place; `none` for none. Its limits
@@ -199,19 +242,19 @@ pub(super) fn read_profile(path: &Path) -> anyhow::Result<Profile> {
 ///
 /// # Errors
 /// An instance type that there is not.
-pub(super) fn instance_of(
+pub(crate) fn instance_of(
     profile: &Profile,
     named: Option<&str>,
     divided_by: Option<u32>,
     catalog: &Catalog,
-) -> anyhow::Result<Option<InstanceType>> {
+) -> Result<Option<InstanceType>, CatalogError> {
     let name = match named {
         Some("none") => None,
         Some(name) => Some(name),
         None => profile.machine.instance.as_deref(),
     };
     let Some(name) = name else { return Ok(None) };
-    let instance = catalog.instance(name).map_err(usage)?;
+    let instance = catalog.instance(name)?;
     let burst = named.is_some() || profile.machine.burst.unwrap_or(true);
     let instance = if burst { instance } else { instance.without_burst() };
     // What is wrong with the profile's number is said when the profile is checked.
@@ -223,19 +266,19 @@ pub(super) fn instance_of(
 ///
 /// # Errors
 /// A volume that there is not.
-pub(super) fn calibration_points(
+pub(crate) fn calibration_points(
     profile: &Profile,
     planned: &Planned,
     catalog: &Catalog,
     instance: Option<&InstanceType>,
-) -> anyhow::Result<Vec<MeasuredPoint>> {
+) -> Result<Vec<MeasuredPoint>, VolumesError> {
     let divided_by = profile.machine.divided_by.unwrap_or(1);
     let measured = |point: &ebbtide_twin::profile::PlannedPoint| {
         let specs = parse(&point.volumes)?;
         refuse_idle(&specs, &point.settings)?;
         let volumes = resolved(catalog, &specs, divided_by)?;
         let instance = instance.map(|instance| Instance::new(instance.limits));
-        anyhow::Ok(point.clone().on(volumes.map(|volume| volume.array(Nanos::ZERO)), instance))
+        Ok(point.clone().on(volumes.map(|volume| volume.array(Nanos::ZERO)), instance))
     };
     planned.points.iter().map(measured).collect()
 }

@@ -7,21 +7,22 @@ use ebbtide_lab::experiment::{Arm, InstancePlan, LoadKind, LoadPlan, Role};
 use ebbtide_lab::record::{LabRun, Outcome};
 use ebbtide_lab::results::{DATABASE, JSON, ResultsDatabase, ResultsError, read_json};
 use ebbtide_lab::summary::{ArmSummary, Figures, Summary, TransactionFigures, summarize};
-use ebbtide_load::tpcc::{Statements, WaitMode};
 use ebbtide_observe::Facts;
 use ebbtide_twin::innodb::{BinlogVolume, Memory, Volumes};
 use ebbtide_twin::profile::{
     MachineTable, PagesTable, PointTable, Profile, ServerTable, TypeTable, WorkloadTable,
 };
 use ebbtide_volume::{MIB, format_size, parse_size};
+use ebbtide_workload::tpcc::{Statements, WaitMode};
 
-use super::super::volumes::{parse, text};
-use super::settings::server;
-use super::{Draft, busy, rounded};
-use crate::exit::Refusal;
+use super::busy::busy_pct;
+use super::settings::server_table;
+use super::{Draft, DraftError, rounded};
+use crate::volumes::{parse, text};
 
-/// Whether a path has results of `ebbtide run`.
-pub(super) fn is_run(dir: &Path) -> bool {
+/// Whether a directory has the results of a run.
+#[must_use]
+pub fn is_run(dir: &Path) -> bool {
     dir.join(DATABASE).is_file() || dir.join(JSON).is_file()
 }
 
@@ -36,30 +37,41 @@ struct Usable<'a> {
 }
 
 /// Why an arm is no point of a profile.
-#[derive(Debug, thiserror::Error)]
-enum NotAPoint {
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum NotAPoint {
+    /// No trial of it was measured.
     #[error("none of its trials counts")]
     NoTrial,
+    /// A trial has several regimes, by their labels.
     #[error("its conditions changed within a trial: {}", .0.join(", "))]
     ChangingConditions(Vec<String>),
+    /// The model has no such volume.
     #[error("its {} has a volume of its own, which the model does not have", .0.holds())]
     Volume(Role),
+    /// Its server has replicas.
     #[error("replicas follow its server, which the model has not")]
     Replicas,
+    /// Its load is not alone.
     #[error("a batch job runs alongside its load")]
     Batch,
+    /// Its clients have think times.
     #[error("its clients wait between transactions")]
     WaitingClients,
     /// It is no variant of the base of the profile.
     #[error("its {what} differs from that of {base}")]
-    Differs { what: &'static str, base: String },
+    Differs {
+        /// What differs.
+        what: &'static str,
+        /// The arm that the profile is of.
+        base: String,
+    },
 }
 
 /// The profile of an arm, and of the others that share its server, machine and workload.
 ///
 /// # Errors
 /// Results that cannot be read, an arm that there is not, or none that the model can express.
-pub(super) fn draft(dir: &Path, arm: Option<&str>) -> anyhow::Result<Draft> {
+pub(super) fn draft(dir: &Path, arm: Option<&str>) -> Result<Draft, DraftError> {
     let run = read(dir)?;
     let summary = summarize(&run);
     let mut left_out = Vec::new();
@@ -86,17 +98,13 @@ pub(super) fn draft(dir: &Path, arm: Option<&str>) -> anyhow::Result<Draft> {
     Ok(compose(&run, &summary, base, &points, &left_out))
 }
 
-fn read(dir: &Path) -> anyhow::Result<LabRun> {
+fn read(dir: &Path) -> Result<LabRun, DraftError> {
     let stored = match ResultsDatabase::open(dir) {
         Ok(store) => store.run(),
         Err(ResultsError::Missing { .. }) => read_json(dir).map(|results| results.run),
         Err(error) => Err(error),
     };
-    stored.map_err(|error| {
-        let refusal = Refusal::usage(format!("{} has no results that can be read", dir.display()))
-            .hint("give the directory of a run: `ebbtide run EXPERIMENT --out DIR`");
-        anyhow::Error::new(error).context(refusal)
-    })
+    stored.map_err(|source| DraftError::Results { dir: dir.to_owned(), source })
 }
 
 /// The arm as a point.
@@ -125,7 +133,7 @@ fn look<'a>(run: &LabRun, arm: &'a Arm, measured: &'a ArmSummary) -> Result<Usab
     let variables = seen.variables.unwrap_or_default();
     let facts = seen.facts.unwrap_or_else(|| Facts::of(&variables));
     let file_system = seen.file_system.as_ref().map(|of| of.name.as_str());
-    let (server, notes) = server(&facts, &variables, file_system);
+    let (server, notes) = server_table(&facts, &variables, file_system);
     let kinds = measured.tpcc.as_ref().map_or(&[][..], |tpcc| &tpcc.transactions);
     Ok(Usable { arm, figures, kinds, server, notes })
 }
@@ -136,24 +144,23 @@ fn base<'a, 'b>(
     usable: &'b [Usable<'a>],
     left_out: &[(&str, NotAPoint)],
     wanted: Option<&str>,
-) -> anyhow::Result<&'b Usable<'a>> {
-    let names: Vec<&str> = usable.iter().map(|one| one.arm.name.as_str()).collect();
-    let reasons =
-        || left_out.iter().map(|(name, why)| format!("{name}: {why}")).collect::<Vec<_>>().join("; ");
+) -> Result<&'b Usable<'a>, DraftError> {
     let Some(wanted) = wanted else {
         return usable.first().ok_or_else(|| {
-            let message = format!("no arm of {} can be a profile: {}", dir.display(), reasons());
-            Refusal::usage(message).hint("docs/predict.md says what a profile can express").into()
+            let reasons = left_out.iter().map(|(name, why)| format!("{name}: {why}"));
+            let reasons = reasons.collect::<Vec<_>>().join("; ");
+            DraftError::NoUsableArm { dir: dir.to_owned(), reasons }
         });
     };
     if let Some(found) = usable.iter().find(|one| one.arm.name == wanted) {
         return Ok(found);
     }
-    let message = match left_out.iter().find(|(name, _)| *name == wanted) {
-        Some((_, why)) => format!("--arm {wanted} can be no profile: {why}"),
-        None => format!("--arm {wanted}: the run has no arm of this name"),
-    };
-    Err(Refusal::usage(message).hint(format!("it has {}", names.join(", "))).into())
+    let arm = wanted.to_owned();
+    let usable = usable.iter().map(|one| one.arm.name.clone()).collect();
+    Err(match left_out.iter().find(|(name, _)| *name == wanted) {
+        Some((_, why)) => DraftError::UnusableArm { arm, why: why.clone(), usable },
+        None => DraftError::UnknownArm { arm, usable },
+    })
 }
 
 /// What keeps an arm from being a point of the base's profile, in words; None where nothing does.
@@ -216,7 +223,7 @@ fn compose(
             "ebbtide run {}, seed {}, {}; {} trials counted",
             run.experiment.name,
             run.experiment.seed,
-            crate::text::timestamp(i64::try_from(run.started_ns / 1_000_000_000).unwrap_or(0)),
+            ebbtide_text::timestamp(i64::try_from(run.started_ns / 1_000_000_000).unwrap_or(0)),
             summary.arms.iter().map(|arm| arm.trials.measured).sum::<u32>(),
         ),
         server: base.server.clone(),
@@ -367,7 +374,7 @@ fn point(run: &LabRun, base: &Usable<'_>, one: &Usable<'_>) -> PointTable {
     let figures = one.figures;
     let each = figures.per_transaction.unwrap_or_default();
     let rate = one.arm.load.arrival.per_second();
-    let busy = busy::pct(run, &one.arm.name, figures);
+    let busy = busy_pct(run, &one.arm.name, figures);
     PointTable {
         name: Some(one.arm.name.clone()),
         volume: volumes(one.arm),

@@ -5,20 +5,27 @@ use ebbtide_twin::accuracy::{Figure, Uncertainty};
 use ebbtide_twin::innodb::{FileKind, Limiter, ModelLoad, ModelOutcome, Volumes};
 use ebbtide_volume::{Limits, RateLimit};
 
-use super::plan::{Plan, PlannedVolume};
-use super::server::{Setting, modelled, uncertainty as of_server};
+use super::plan::{PlannedVolume, PredictionPlan};
+use crate::server::{Setting, modelled, uncertainty as of_server};
 
 /// A volume with a prediction for each load.
-pub(super) struct PredictedVolume<'a> {
-    pub(super) volume: &'a PlannedVolume,
-    pub(super) points: Vec<PredictedPoint>,
+#[derive(Debug)]
+pub struct PredictedVolume<'a> {
+    /// The volume.
+    pub volume: &'a PlannedVolume,
+    /// A prediction for each load, in the order given.
+    pub points: Vec<PredictedPoint>,
 }
 
 /// A prediction.
-pub(super) struct PredictedPoint {
-    pub(super) load: ModelLoad,
-    pub(super) outcome: ModelOutcome,
-    pub(super) uncertainty: Uncertainty,
+#[derive(Debug)]
+pub struct PredictedPoint {
+    /// The load.
+    pub load: ModelLoad,
+    /// What the model did.
+    pub outcome: ModelOutcome,
+    /// How sure that is.
+    pub uncertainty: Uncertainty,
     /// What its volumes may do.
     ceilings: Volumes<Ceilings>,
 }
@@ -59,7 +66,8 @@ impl Ceilings {
 }
 
 /// Bytes in MiB.
-pub(super) fn mib(bytes: f64) -> f64 {
+#[must_use]
+pub fn mib(bytes: f64) -> f64 {
     bytes / (1024.0 * 1024.0)
 }
 
@@ -68,7 +76,8 @@ const OVER: f64 = 1.01;
 
 impl PredictedPoint {
     /// The value of a figure, latencies in us; none without transactions.
-    pub(super) fn figure(&self, figure: Figure) -> Option<f64> {
+    #[must_use]
+    pub fn figure(&self, figure: Figure) -> Option<f64> {
         match figure {
             Figure::Tps => Some(self.outcome.tps()),
             Figure::P50 => self.latency_us(0.5),
@@ -88,7 +97,8 @@ impl PredictedPoint {
     }
 
     /// The least and the most to expect of a figure.
-    pub(super) fn range(&self, figure: Figure) -> Option<(f64, f64)> {
+    #[must_use]
+    pub fn range(&self, figure: Figure) -> Option<(f64, f64)> {
         let value = self.figure(figure)?;
         let (low, high) = self.uncertainty.around(figure, value);
         // No more processors are busy than there are, and no volume does more than it may.
@@ -100,7 +110,8 @@ impl PredictedPoint {
     }
 
     /// A rate of a kind of file, and the least and the most to expect of it: its operations a second ([`Figure::Iops`]) or its MiB/s.
-    pub(super) fn file_rate(&self, kind: FileKind, figure: Figure) -> (f64, f64, f64) {
+    #[must_use]
+    pub fn file_rate(&self, kind: FileKind, figure: Figure) -> (f64, f64, f64) {
         let value = match figure {
             Figure::Iops => self.file_iops(kind),
             _ => mib(self.file_bytes(kind)),
@@ -110,12 +121,13 @@ impl PredictedPoint {
     }
 
     /// When burst credits end for the first time, s since the start of the run.
-    pub(super) fn credits_end_s(&self) -> Option<f64> {
+    #[must_use]
+    pub fn credits_end_s(&self) -> Option<f64> {
         self.outcome.credits_end().map(ebbtide_volume::Nanos::as_secs_f64)
     }
 
     /// Everything that limits with its share of the time, the most first.
-    pub(super) fn limits(&self) -> impl Iterator<Item = (Limiter, f64)> + '_ {
+    pub fn limits(&self) -> impl Iterator<Item = (Limiter, f64)> + '_ {
         let all: u64 = self.outcome.limits.iter().map(|(_, seconds)| seconds).sum();
         self.outcome
             .limits
@@ -124,29 +136,33 @@ impl PredictedPoint {
     }
 
     /// A quantile of the latency, us.
-    pub(super) fn latency_us(&self, quantile: f64) -> Option<f64> {
+    #[must_use]
+    pub fn latency_us(&self, quantile: f64) -> Option<f64> {
         self.outcome.latency_at(quantile).map(|latency| latency.0 as f64 / 1e3)
     }
 
     /// Pages a second that clients read from the page cache; None where it has none of them.
-    pub(super) fn page_cache_reads(&self) -> Option<f64> {
+    #[must_use]
+    pub fn page_cache_reads(&self) -> Option<f64> {
         let pages = self.outcome.page_cache_reads;
         (pages > 0).then(|| pages as f64 / self.outcome.measured.as_secs_f64())
     }
 
     /// Operations a second of a kind of file.
-    pub(super) fn file_iops(&self, kind: FileKind) -> f64 {
+    #[must_use]
+    pub fn file_iops(&self, kind: FileKind) -> f64 {
         self.outcome.file(kind).operations as f64 / self.outcome.measured.as_secs_f64()
     }
 
     /// Bytes a second of a kind of file.
-    pub(super) fn file_bytes(&self, kind: FileKind) -> f64 {
+    #[must_use]
+    pub fn file_bytes(&self, kind: FileKind) -> f64 {
         self.outcome.file(kind).bytes as f64 / self.outcome.measured.as_secs_f64()
     }
 }
 
 /// The figure whose interval a kind of file has.
-pub(super) const fn of_file(kind: FileKind) -> Figure {
+const fn of_file(kind: FileKind) -> Figure {
     match kind {
         FileKind::DataRead => Figure::Reads,
         FileKind::DataWrite | FileKind::Doublewrite | FileKind::Redo | FileKind::Binlog => Figure::Writes,
@@ -154,16 +170,18 @@ pub(super) const fn of_file(kind: FileKind) -> Figure {
 }
 
 /// What the intervals of a plan come from, for one of its loads: the widest of its volumes.
-pub(super) fn interval(plan: &Plan, load: ModelLoad) -> Uncertainty {
+#[must_use]
+pub fn interval(plan: &PredictionPlan, load: ModelLoad) -> Uncertainty {
     of_volumes(plan, load, plan.volumes.iter().all(|volume| volume.resolved.is_one()))
 }
 
-fn of_volumes(plan: &Plan, load: ModelLoad, one_volume: bool) -> Uncertainty {
+fn of_volumes(plan: &PredictionPlan, load: ModelLoad, one_volume: bool) -> Uncertainty {
     of_server(&plan.planned, &plan.calibration, load, one_volume)
 }
 
-/// All predictions.
-pub(super) fn all(plan: &Plan) -> Vec<PredictedVolume<'_>> {
+/// Runs the model for each volume and load.
+#[must_use]
+pub fn predict(plan: &PredictionPlan) -> Vec<PredictedVolume<'_>> {
     let of_volume = |volume| PredictedVolume {
         volume,
         points: plan.loads.iter().map(|load| point(plan, volume, *load)).collect(),
@@ -171,7 +189,7 @@ pub(super) fn all(plan: &Plan) -> Vec<PredictedVolume<'_>> {
     plan.volumes.iter().map(of_volume).collect()
 }
 
-fn point(plan: &Plan, volume: &PlannedVolume, load: ModelLoad) -> PredictedPoint {
+fn point(plan: &PredictionPlan, volume: &PlannedVolume, load: ModelLoad) -> PredictedPoint {
     let setting = Setting {
         load,
         volumes: volume.resolved.as_ref(),
@@ -196,7 +214,8 @@ const CARRIED: f64 = 0.97;
 /// The place of the knee of a load line. In a closed loop it is the first point with nine tenths of the highest
 /// throughput; in an open one the last whose rate is carried. None with fewer than three points, and where the line does
 /// not bend: the throughput still rises at the last point, or every rate is carried, or none.
-pub(super) fn knee(points: &[PredictedPoint]) -> Option<usize> {
+#[must_use]
+pub fn knee(points: &[PredictedPoint]) -> Option<usize> {
     let line: Vec<(Option<f64>, f64)> =
         points.iter().map(|point| (point.load.rate, point.outcome.tps())).collect();
     bend(&line)

@@ -1,16 +1,53 @@
 //! Volumes by what lies on them: `data=gp3:size=500GiB,redo=io2:size=20GiB,iops=3000`, or one spec for all files.
 
-use ebbtide_catalog::{Catalog, Resolved, Spec};
+use ebbtide_catalog::{Catalog, CatalogError, Resolved, Spec, SpecError};
 use ebbtide_twin::innodb::{BinlogVolume, Settings, VolumeRole, Volumes};
 
-use crate::exit::Refusal;
+/// Volumes that a server cannot have.
+#[derive(Debug, thiserror::Error)]
+pub enum VolumesError {
+    /// A role is there twice.
+    #[error("{text} has two volumes for {}", role.name())]
+    Twice {
+        /// The specs as they were given.
+        text: String,
+        /// The role.
+        role: VolumeRole,
+    },
+    /// Only logs have a volume.
+    #[error("{text} has no volume for the data")]
+    NoData {
+        /// The specs as they were given.
+        text: String,
+    },
+    /// A role that there is not.
+    #[error("{name} is no role: use data, redo, binlog or redo+binlog, as in data=gp3:size=500GiB")]
+    UnknownRole {
+        /// Its name.
+        name: String,
+    },
+    /// The binary log has a volume, and the server writes none.
+    #[error("{volumes}: the server of the profile writes no binary log (log_bin = false)")]
+    NoBinlog {
+        /// The specs.
+        volumes: String,
+        /// The role of the volume.
+        role: VolumeRole,
+    },
+    /// A text that is no spec.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// A spec that no volume can have.
+    #[error(transparent)]
+    Catalog(#[from] CatalogError),
+}
 
 /// Reads the specs of a server's volumes. A role begins the spec of its volume; a text without roles, or before the first one, is
 /// the volume of the data and of each log without one. `redo+binlog` is one volume for both logs.
 ///
 /// # Errors
 /// A role that there is not or that is there twice, no volume of the data, or a spec that is none.
-pub(crate) fn parse(text: &str) -> anyhow::Result<Volumes<Spec>> {
+pub fn parse(text: &str) -> Result<Volumes<Spec>, VolumesError> {
     let mut data = None;
     let (mut redo, mut binlog) = (None, BinlogVolume::Data);
     for (role, text_of_spec) in by_role(text)? {
@@ -21,10 +58,9 @@ pub(crate) fn parse(text: &str) -> anyhow::Result<Volumes<Spec>> {
             VolumeRole::Logs => redo.is_some() || binlog != BinlogVolume::Data,
         };
         if is_taken {
-            let message = format!("{text} has two volumes for {}", role.name());
-            return Err(Refusal::usage(message).hint("give each role once").into());
+            return Err(VolumesError::Twice { text: text.to_owned(), role });
         }
-        let spec = Spec::parse(text_of_spec).map_err(usage)?;
+        let spec = Spec::parse(text_of_spec)?;
         match role {
             VolumeRole::Data => data = Some(spec),
             VolumeRole::Redo => redo = Some(spec),
@@ -32,10 +68,7 @@ pub(crate) fn parse(text: &str) -> anyhow::Result<Volumes<Spec>> {
             VolumeRole::Logs => (redo, binlog) = (Some(spec), BinlogVolume::Redo),
         }
     }
-    let data = data.ok_or_else(|| {
-        Refusal::usage(format!("{text} has no volume for the data"))
-            .hint("as in data=gp3:size=500GiB,redo=gp3:size=50GiB")
-    })?;
+    let data = data.ok_or_else(|| VolumesError::NoData { text: text.to_owned() })?;
     Ok(Volumes { data, redo, binlog })
 }
 
@@ -45,7 +78,7 @@ fn role(name: &str) -> Option<VolumeRole> {
 }
 
 /// The parts of a text, each with its role.
-fn by_role(text: &str) -> anyhow::Result<Vec<(VolumeRole, &str)>> {
+fn by_role(text: &str) -> Result<Vec<(VolumeRole, &str)>, VolumesError> {
     let mut begins = Vec::new();
     let mut at = 0;
     for piece in text.split(',') {
@@ -54,10 +87,7 @@ fn by_role(text: &str) -> anyhow::Result<Vec<(VolumeRole, &str)>> {
         let has_type = name.contains([':', '(']) || !piece.contains('=');
         let is_role = role(name).is_some() || !has_type && (value.contains(':') || begins.is_empty());
         if is_role {
-            let role = role(name).ok_or_else(|| {
-                let names = "use data, redo, binlog or redo+binlog, as in data=gp3:size=500GiB";
-                Refusal::usage(format!("{name} is no role: {names}"))
-            })?;
+            let role = role(name).ok_or_else(|| VolumesError::UnknownRole { name: name.to_owned() })?;
             let spec = at + piece.len() - value.len();
             begins.push((role, at, spec));
         } else if begins.is_empty() {
@@ -72,17 +102,13 @@ fn by_role(text: &str) -> anyhow::Result<Vec<(VolumeRole, &str)>> {
 /// Refuses a volume of the binary log for a server that writes none.
 ///
 /// # Errors
-/// It has one: exit code 2.
-pub(super) fn refuse_idle(volumes: &Volumes<Spec>, server: &Settings) -> anyhow::Result<()> {
+/// It has one.
+pub(crate) fn refuse_idle(volumes: &Volumes<Spec>, server: &Settings) -> Result<(), VolumesError> {
     let role = volumes.role_of_binlog();
     if server.log_bin || role == VolumeRole::Data {
         return Ok(());
     }
-    let message =
-        format!("{}: the server of the profile writes no binary log (log_bin = false)", text(volumes));
-    let change = if role == VolumeRole::Logs { "name the volume redo=" } else { "leave binlog= out" };
-    let hint = format!("{change}, or predict with --set server.log_bin=true");
-    Err(Refusal::usage(message).hint(hint).into())
+    Err(VolumesError::NoBinlog { volumes: text(volumes), role })
 }
 
 /// The volumes of specs, divided as the machine is.
@@ -93,17 +119,19 @@ pub(crate) fn resolved(
     catalog: &Catalog,
     specs: &Volumes<Spec>,
     divided_by: u32,
-) -> anyhow::Result<Volumes<Resolved>> {
-    specs.try_map(|spec| Ok(resolve(catalog, spec)?.divided(divided_by)))
+) -> Result<Volumes<Resolved>, VolumesError> {
+    specs.try_map(|spec| Ok(catalog.resolve(spec)?.divided(divided_by)))
 }
 
 /// The specs as a text that [`parse`] reads.
-pub(crate) fn text(specs: &Volumes<Spec>) -> String {
+#[must_use]
+pub fn text(specs: &Volumes<Spec>) -> String {
     joined(specs, ",", |spec| spec.to_string())
 }
 
 /// The volumes in words, with their limits.
-pub(crate) fn description(volumes: &Volumes<Resolved>) -> String {
+#[must_use]
+pub fn description(volumes: &Volumes<Resolved>) -> String {
     joined(volumes, "; ", |resolved| resolved.description.clone())
 }
 
@@ -113,20 +141,6 @@ fn joined<T>(volumes: &Volumes<T>, between: &str, of: impl Fn(&T) -> String) -> 
     }
     let each = volumes.roles().map(|(role, one)| format!("{}={}", role.name(), of(one)));
     each.collect::<Vec<_>>().join(between)
-}
-
-/// The words of a library's error, as a wrong request.
-pub(super) fn usage(error: impl std::error::Error + Send + Sync + 'static) -> anyhow::Error {
-    let message = error.to_string();
-    anyhow::Error::new(error).context(Refusal::usage(message))
-}
-
-/// The volumes of a spec.
-pub(super) fn resolve(catalog: &Catalog, spec: &Spec) -> anyhow::Result<Resolved> {
-    catalog.resolve(spec).map_err(|error| {
-        let refusal = Refusal { hint: error.hint(), ..Refusal::usage(error.to_string()) };
-        anyhow::Error::new(error).context(refusal)
-    })
 }
 
 #[cfg(test)]

@@ -4,11 +4,13 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use ebbtide_captured::bundle::names;
 use ebbtide_captured::packed::{text, unpacked};
-use ebbtide_captured::{Input, KNOWN_RECORDS, RecordedError, recorded};
+use ebbtide_captured::{Input, RecordedError, recorded};
+use ebbtide_text::count;
 use ebbtide_volume::MIB;
 
-use crate::exit::Refusal;
+use super::error::SizingError;
 
 /// Largest file that is read as a text; a trace may be larger.
 const MOST_TEXT: u64 = 256 * MIB;
@@ -16,24 +18,16 @@ const MOST_TEXT: u64 = 256 * MIB;
 const ZIP: &[u8] = b"PK\x03\x04";
 
 /// A file as a text; None where it is none.
-pub(super) fn text_of_file(path: &Path) -> anyhow::Result<Option<Input>> {
-    let unreadable = |error: std::io::Error| {
-        Refusal::usage(format!("cannot read {}: {error}", path.display())).hint(format!(
-            "what is known: {KNOWN_RECORDS}; a trace of block I/O; the directory of a run; a profile"
-        ))
-    };
+pub(super) fn text_of_file(path: &Path) -> Result<Option<Input>, SizingError> {
+    let unreadable = |error| SizingError::Unreadable { path: path.to_owned(), error };
     let file = File::open(path).map_err(unreadable)?;
     let mut bytes = Vec::new();
     unpacked(file).map_err(unreadable)?.take(MOST_TEXT).read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.iter().all(u8::is_ascii_whitespace) {
-        let message = format!("{} is empty", path.display());
-        return Err(Refusal::usage(message)
-            .hint(format!("what is known: {KNOWN_RECORDS}; a trace of block I/O"))
-            .into());
+        return Err(SizingError::Empty { path: path.to_owned() });
     }
     if bytes.starts_with(ZIP) {
-        let message = format!("{} is a zip archive, as workbooks of Excel (.xlsx) are", path.display());
-        return Err(Refusal::usage(message).hint("save the sheet as CSV, or unpack the archive").into());
+        return Err(SizingError::Zip { path: path.to_owned() });
     }
     let text = text(bytes).filter(|text| (text.len() as u64) < MOST_TEXT);
     Ok(text.map(|text| Input { path: path.to_owned(), text }))
@@ -50,7 +44,7 @@ pub(super) fn of(path: &Path) -> Option<Vec<PathBuf>> {
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         (parent, format!("{}-", path.file_name()?.to_string_lossy()))
     };
-    let names = ebbtide_captured::bundle::names(dir, &prefix);
+    let names = names(dir, &prefix);
     let files: Vec<PathBuf> = names.iter().map(|name| dir.join(name)).filter(|path| path.is_file()).collect();
     (path.is_dir() || !files.is_empty()).then_some(files)
 }
@@ -59,8 +53,8 @@ pub(super) fn of(path: &Path) -> Option<Vec<PathBuf>> {
 /// kernel's counters say more than what a tool printed of them.
 ///
 /// # Errors
-/// None of them is one: a [`Refusal`] that says what is known.
-pub(super) fn records(path: &Path, files: &[PathBuf]) -> anyhow::Result<(Vec<Input>, Vec<String>)> {
+/// None of them is one.
+pub(super) fn records(path: &Path, files: &[PathBuf]) -> Result<(Vec<Input>, Vec<String>), SizingError> {
     let mut all: Vec<(&'static str, Input)> = Vec::new();
     let mut refused = None;
     for file in files {
@@ -75,18 +69,11 @@ pub(super) fn records(path: &Path, files: &[PathBuf]) -> anyhow::Result<(Vec<Inp
     let tools = ["/proc/diskstats", "iostat", "sar", "pt-diskstats"];
     let rank = |tool: &str| tools.iter().position(|known| *known == tool).unwrap_or(0);
     let Some(tool) = all.iter().map(|(tool, _)| *tool).min_by_key(|tool| rank(tool)) else {
-        let why = refused.as_ref().map_or_else(String::new, |error| format!(": {error}"));
-        let message =
-            format!("{} has neither the results of a run nor the record of a load{why}", path.display());
-        return Err(Refusal::usage(message)
-            .hint(format!(
-                "name the directory that ebbtide run wrote, or files; what is known: {KNOWN_RECORDS}"
-            ))
-            .into());
+        return Err(SizingError::NoRecord { path: path.to_owned(), refused: refused.map(Box::new) });
     };
     let (taken, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|(other, _)| *other == tool);
     let taken: Vec<Input> = taken.into_iter().map(|(_, input)| input).collect();
-    let mut notes = vec![format!("{}: {tool}", crate::text::count(taken.len(), "file"))];
+    let mut notes = vec![format!("{}: {tool}", count(taken.len(), "file"))];
     if let Some(error) = refused {
         notes.push(format!("left out: {error}"));
     }

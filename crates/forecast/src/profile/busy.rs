@@ -4,7 +4,8 @@ use ebbtide_lab::record::{HostSecond, LabRun, Outcome, Second};
 use ebbtide_lab::summary::Figures;
 
 /// Percent of all processors that the transactions of an arm kept busy.
-pub(crate) fn pct(run: &LabRun, arm: &str, figures: &Figures) -> f64 {
+#[must_use]
+pub fn busy_pct(run: &LabRun, arm: &str, figures: &Figures) -> f64 {
     let trials = run.trials.iter().filter(|trial| trial.arm == arm && trial.outcome == Outcome::Measured);
     let seconds: Vec<&Second> = trials.flat_map(|trial| &trial.seconds).collect();
     processors(&seconds, figures) / f64::from(run.host.cpus.max(1)) * 100.0

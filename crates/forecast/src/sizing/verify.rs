@@ -6,8 +6,8 @@ use ebbtide_twin::accuracy::Figure;
 use ebbtide_volume::Nanos;
 
 use super::modelled::{JudgedRate, open_loop, run};
-use super::plan::Plan;
-use crate::predict::server::ModelledServer;
+use super::plan::SizingPlan;
+use crate::server::ModelledServer;
 
 /// Virtual time of a check of a choice.
 const CHECK_SPAN: Nanos = Nanos::from_secs(120);
@@ -20,27 +20,27 @@ const MOST_CHECKS: usize = 16;
 
 /// What the model says of a choice.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Verified {
+pub struct Verified {
     /// Transactions a second that it carries at the planned rate: at most that rate, since no more arrive.
-    pub(super) tps: f64,
-    /// The least of them to expect (docs/accuracy.md): what it carries at [`JudgedRate::tps`], times the low end of the interval
+    pub tps: f64,
+    /// The least of them to expect (docs/accuracy.md): what it carries at [`super::JudgedRate::tps`], times the low end of the interval
     /// of a throughput. At most the planned rate too.
-    pub(super) tps_low: f64,
+    pub tps_low: f64,
     /// 99 of 100 transactions take at most this.
-    pub(super) p99: Option<Nanos>,
+    pub p99: Option<Nanos>,
     /// The most of it to expect.
-    pub(super) p99_high: Option<Nanos>,
+    pub p99_high: Option<Nanos>,
     /// What limits most of the time.
-    pub(super) limiter: &'static str,
+    pub limiter: &'static str,
     /// Whether the low tps are those that were asked for, and the high p99 is within the one that was.
-    pub(super) meets: bool,
+    pub meets: bool,
 }
 
 /// Checks choices with the model, by cost, and puts the cheapest single volume that passes first, or else the cheapest array. Beside those of the planned load, choices
 /// for more than it are tried: the model has bursts and latencies that the even load of a span does not have. Choices that do
 /// not pass stay behind those that do; where none passes, none is left.
 pub(super) fn verify(
-    plan: &Plan<'_>,
+    plan: &SizingPlan<'_>,
     server: &ModelledServer,
     space: &Space<'_>,
     sizing: &mut Sizing<'_>,
@@ -81,7 +81,7 @@ pub(super) fn verify(
 
 /// What the model says of a choice: at the rate that was asked for, and at the one that makes it sure.
 fn check(
-    plan: &Plan<'_>,
+    plan: &SizingPlan<'_>,
     server: &ModelledServer,
     judged: JudgedRate,
     volume: &Resolved,

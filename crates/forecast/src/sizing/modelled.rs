@@ -7,9 +7,10 @@ use ebbtide_twin::accuracy::Figure;
 use ebbtide_twin::innodb::{FileKind, ModelLoad, ModelOutcome};
 use ebbtide_volume::{Nanos, format_size};
 
+use super::error::SizingError;
 use super::source::Source;
-use crate::exit::{Exit, Refusal};
-use crate::predict::server::{ModelledServer, SETTLE, Setting, move_to};
+use crate::server::{ModelledServer, SETTLE, Setting, move_to};
+use crate::volumes::VolumesError;
 
 /// Virtual time of the load that is sized for.
 const LOAD_SPAN: Nanos = Nanos::from_secs(600);
@@ -23,19 +24,19 @@ const CARRIED: f64 = 0.97;
 /// The rate that choices are judged at. Transactions that arrive are finished or are not, so the interval of a throughput is
 /// one of what a server *could* finish: to be sure of a rate, a choice has to carry the rate by the low end of its interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct JudgedRate {
+pub struct JudgedRate {
     /// Transactions a second that choices have to carry in the model.
-    pub(super) tps: f64,
+    pub tps: f64,
     /// The least to expect of a throughput, times the model's; 1 where the server itself carries no more than what was asked
     /// for, so that no storage can make it sure.
-    pub(super) low: f64,
+    pub low: f64,
 }
 
 /// Puts the load of the profile's server into `source`: what it asks of a volume that answers at once, at so many transactions
 /// a second.
 ///
 /// # Errors
-/// The server itself does not carry them: exit code 1.
+/// The server itself does not carry them.
 pub(super) fn load(
     source: &mut Source,
     catalog: &Catalog,
@@ -43,14 +44,13 @@ pub(super) fn load(
     tps: f64,
     instance: Option<&InstanceType>,
     seed: u64,
-) -> anyhow::Result<JudgedRate> {
+) -> Result<JudgedRate, SizingError> {
     let asked = JudgedRate { tps, low: 1.0 };
     let Some(server) = &mut source.server else { return Ok(asked) };
     if let Some(instance) = instance {
         move_to(&mut server.planned.machine, instance, 1);
     }
-    let spec = Spec::parse(&format!("ideal:size={}", format_size(size_bytes)))?;
-    let ideal = catalog.resolve(&spec)?;
+    let ideal = ideal(catalog, size_bytes).map_err(SizingError::Ideal)?;
     // A server that is overloaded shows it soon, and takes long to model.
     let mut outcome = run(server, tps, &ideal, None, TRIAL_SPAN, seed);
     if outcome.tps() >= tps * CARRIED {
@@ -58,18 +58,12 @@ pub(super) fn load(
     }
     if outcome.tps() < tps * CARRIED {
         let (limiter, share) = outcome.limiter();
-        let message = format!(
-            "no storage lets this server carry {} transactions a second: on a volume without limits it finishes {}, held back by {} in {} \
-             of the time",
-            ebbtide_text::figure(tps),
-            ebbtide_text::figure(outcome.tps()),
-            limiter.words(),
-            ebbtide_text::percent(share)
-        );
-        let refusal = Refusal { exit: Exit::Finding, ..Refusal::usage(message) };
-        return Err(refusal
-            .hint("give a larger --instance, other settings in the profile, or fewer --tps")
-            .into());
+        return Err(SizingError::ServerOverloaded {
+            tps,
+            finished: outcome.tps(),
+            limiter: limiter.words(),
+            share,
+        });
     }
     source.load = demand(&outcome);
     source.log_bytes = Some(outcome.file(FileKind::Redo).bytes as f64 / outcome.measured.as_secs_f64());
@@ -84,6 +78,12 @@ pub(super) fn load(
         source.notes.push(format!("the interval is wide, since {}", interval.outside().join(", and ")));
     }
     Ok(judged)
+}
+
+/// A volume that answers at once.
+fn ideal(catalog: &Catalog, size_bytes: u64) -> Result<Resolved, VolumesError> {
+    let spec = Spec::parse(&format!("ideal:size={}", format_size(size_bytes)))?;
+    Ok(catalog.resolve(&spec)?)
 }
 
 /// What choices are judged at, for people; `low` is the least to expect of a throughput, times the model's.

@@ -1,25 +1,23 @@
 //! A profile of what was observed of a server: by `ebbtide doctor capture`, or from what other programs printed.
 
-use ebbtide_observe::{Files, Observation, Rates, SharedLogs, Variables};
+use ebbtide_observe::{Files, Observation, Rates, SharedLogs, TwoSpecs, Variables};
 use ebbtide_twin::profile::{MachineTable, PagesTable, PointTable, Profile, WorkloadTable};
 
-use super::settings::server;
-use super::{Draft, rounded};
-use crate::exit::Refusal;
+use super::settings::server_table;
+use super::{Draft, DraftError, rounded};
 
 /// The server reads so many times more pages than its device where the page cache has the rest.
 const CACHED: f64 = 1.5;
 
 /// The profile as far as the observation has it.
-pub(super) fn draft(seen: &Observation) -> anyhow::Result<Draft> {
+pub(super) fn draft(seen: &Observation) -> Result<Draft, DraftError> {
     let (Some(facts), Some(variables)) = (&seen.facts, &seen.variables) else {
-        let message = "the source has no variables of a server";
-        return Err(Refusal::usage(message).hint("add the output of SHOW GLOBAL VARIABLES").into());
+        return Err(DraftError::NoVariables);
     };
     let place = seen.host.as_ref().and_then(|host| host.place(Files::Data));
     let file_system = seen.file_system.as_ref().map(|of| of.name.as_str());
     let file_system = file_system.or(place.map(|place| place.file_system.as_str()));
-    let (server, mut notes) = server(facts, variables, file_system);
+    let (server, mut notes) = server_table(facts, variables, file_system);
     if seen.partial_variables {
         notes.push("not all variables are known: the others have the defaults of the flavour".into());
     }
@@ -33,8 +31,7 @@ pub(super) fn draft(seen: &Observation) -> anyhow::Result<Draft> {
         ..MachineTable::default()
     };
     let volume = volumes(seen, server.log_bin, &mut notes)?;
-    let measured = measured(seen, variables, &mut notes)?;
-    let Measured { workload, point } = measured;
+    let Measured { workload, point } = measured(seen, variables, &mut notes)?;
     let profile = Profile {
         name: name(seen),
         source: source(seen),
@@ -56,17 +53,13 @@ pub(super) fn draft(seen: &Observation) -> anyhow::Result<Draft> {
 /// The specs of the volumes, by role where logs have their own; None where that of the data is not known.
 ///
 /// # Errors
-/// Both logs lie on one device, and two volumes are named for it: exit code 2.
+/// Both logs lie on one device, and two volumes are named for it.
 fn volumes(
     seen: &Observation,
     log_bin: Option<bool>,
     notes: &mut Vec<String>,
-) -> anyhow::Result<Option<String>> {
-    let shared = seen.shared_logs().map_err(|error| {
-        let message = error.to_string();
-        anyhow::Error::new(error)
-            .context(Refusal::usage(message).hint("capture it again, and name one of them"))
-    })?;
+) -> Result<Option<String>, TwoSpecs> {
+    let shared = seen.shared_logs()?;
     let Some(data) = seen.volume.as_ref() else { return Ok(None) };
     if let Some(SharedLogs { device: Some(device), spec: None }) = shared {
         notes.push(format!(
@@ -117,12 +110,14 @@ struct Measured {
     point: PointTable,
 }
 
-fn measured(seen: &Observation, variables: &Variables, notes: &mut Vec<String>) -> anyhow::Result<Measured> {
+fn measured(
+    seen: &Observation,
+    variables: &Variables,
+    notes: &mut Vec<String>,
+) -> Result<Measured, DraftError> {
     let observed = WorkloadTable { kind: Some("observed".into()), ..WorkloadTable::default() };
     if seen.span.is_some_and(|span| span.restarted) {
-        let message =
-            "the server was started again between the two looks at its status: its counters began anew";
-        return Err(Refusal::usage(message).hint("observe it again").into());
+        return Err(DraftError::Restarted);
     }
     let Some(rates) = seen.rates else {
         return Ok(Measured { workload: observed, ..Measured::default() });
@@ -299,7 +294,7 @@ mod tests {
         for specs in [[Some(spec); 2], [Some(spec), None], [None, Some(spec)]] {
             let shared = volume(&apart("b", "b", specs));
             assert_eq!(shared, format!("data=gp3:size=100GiB,redo+binlog={spec}"));
-            assert!(crate::predict::volumes::parse(&shared).is_ok());
+            assert!(crate::volumes::parse(&shared).is_ok());
         }
         let named = Observation { host: None, logs_share_volume: true, ..apart("b", "b", [Some(spec); 2]) };
         assert_eq!(volume(&named), format!("data=gp3:size=100GiB,redo+binlog={spec}"));
