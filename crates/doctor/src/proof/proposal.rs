@@ -349,7 +349,7 @@ mod tests {
             (setting(before, "redo_capacity"), setting(before, "sync_binlog")),
             ("8388608".into(), "0".into())
         );
-        assert_eq!(setting(redo, "redo_capacity"), "452984832", "3.6 GB in eight parts");
+        assert_eq!(setting(redo, "redo_capacity"), "570425344", "4.6 GB in eight parts");
         assert_eq!((setting(redo, "sync_binlog"), setting(binlog, "sync_binlog")), ("0".into(), "1".into()));
         assert_eq!((before.load.connections, before.instance.divided_by), (4, 8));
         assert_eq!(before.volumes[&Role::Data], "gp3:size=500GiB,iops=6000");
