@@ -14,6 +14,7 @@ use crate::serve::ServeArgs;
 use crate::simulate;
 use crate::size::SizeArgs;
 use crate::snapshot::SnapshotCommand;
+use crate::terminal::ColorWhen;
 use crate::user::UserCommand;
 use crate::user::role::RoleCommand;
 use crate::version;
@@ -30,6 +31,9 @@ pub(crate) struct Cli {
     /// Print one JSON value instead of text (schemas: docs/json/)
     #[arg(long, global = true)]
     pub(crate) json: bool,
+    /// Colours in text [default: auto, which is on a terminal without NO_COLOR]
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_default_value = true)]
+    pub(crate) color: ColorWhen,
     /// What to do.
     #[command(subcommand)]
     pub(crate) command: Command,

@@ -23,6 +23,7 @@ mod simulate;
 mod size;
 mod snapshot;
 mod status_line;
+mod terminal;
 mod text;
 mod trace_options;
 mod user;
@@ -74,7 +75,7 @@ fn carry_out(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Completions(args) => manual::print_completions(args, cli.json),
         Command::Predict(args) => {
             let home = HomePath::of(cli).map_or(Ok(None), |place| place.existing())?;
-            predict::run(args, home.as_ref(), cli.json)
+            predict::run(args, home.as_ref(), cli.color, cli.json)
         }
         Command::Size(args) => {
             let home = HomePath::of(cli).map_or(Ok(None), |place| place.existing())?;

@@ -1,12 +1,14 @@
 //! `ebbtide predict`: a server on volumes, in virtual time.
 //!
-//! [`ebbtide_forecast::prediction`] runs the model; [`text`], [`json`] and [`page`] show what it says. [`profile`] prints the
-//! profile that [`ebbtide_forecast::profile`] makes of what was measured.
+//! [`ebbtide_forecast::prediction`] runs the model. [`document`] says what came out, as text and as a page; [`json`] is for
+//! programs. [`profile`] prints the profile that [`ebbtide_forecast::profile`] makes of what was measured.
 
+mod answer;
+mod charts;
+mod document;
 mod json;
-mod page;
 mod profile;
-mod text;
+mod words;
 
 use std::path::PathBuf;
 
@@ -17,10 +19,12 @@ use ebbtide_observe::Files;
 use ebbtide_twin::fio;
 use ebbtide_volume::Nanos;
 
+use self::answer::Answer;
 use crate::answers;
 use crate::exit::{Exit, Refusal};
 use crate::refusal::{refuse, refused};
-use crate::text as output;
+use crate::terminal::{ColorWhen, text_options};
+use crate::text;
 
 /// What to predict.
 #[derive(Debug, clap::Args)]
@@ -54,6 +58,9 @@ pub(crate) struct PredictArgs {
     /// Decides every draw; the same seed gives the same run
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
+    /// Print every figure with its interval, the I/O by kind of file, and how the model was calibrated too
+    #[arg(long)]
+    details: bool,
     /// Write a page with charts, which opens offline
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
@@ -74,7 +81,7 @@ pub(crate) struct PredictArgs {
 struct ProfileArgs {
     /// Make a profile, in place of a prediction: of the directory of `ebbtide run`, of a file of `ebbtide doctor capture`,
     /// or of what SHOW GLOBAL VARIABLES, two SHOW GLOBAL STATUS and `iostat -x` printed. Several files may be given
-    #[arg(long, value_name = "SOURCE", num_args = 1.., conflicts_with_all = ["profile", "volume", "clients", "rate", "instance", "sweep", "html", "divided_by"])]
+    #[arg(long, value_name = "SOURCE", num_args = 1.., conflicts_with_all = ["profile", "volume", "clients", "rate", "instance", "sweep", "html", "details", "divided_by"])]
     profile_from: Vec<PathBuf>,
     /// With --profile-from: the profile's file [default: standard output]
     #[arg(long, value_name = "FILE", requires = "profile_from")]
@@ -111,28 +118,49 @@ Profiles: docs/predict.md. How far predictions were from measurements: docs/accu
 ///
 /// # Errors
 /// A wrong profile, volume or load, or a source that lacks something: a [`Refusal`] with [`Exit::Usage`].
-pub(crate) fn run(args: &PredictArgs, home: Option<&Home>, json: bool) -> anyhow::Result<Exit> {
+pub(crate) fn run(
+    args: &PredictArgs,
+    home: Option<&Home>,
+    color: ColorWhen,
+    json: bool,
+) -> anyhow::Result<Exit> {
     let catalog = ebbtide_control::catalog(home).map_err(refuse)?;
     if !args.source.profile_from.is_empty() {
         return profile::make(args, &catalog, json);
     }
     let plan = PredictionPlan::read(&request(args)?, &catalog).map_err(refused)?;
-    if !json {
-        output::write(&text::heading(&plan))?;
-    }
     let predicted = predict(&plan);
+    if json {
+        answers::print(&json::prediction(&plan, &predicted));
+    }
+    if json && args.html.is_none() {
+        return Ok(Exit::Clean);
+    }
+    let answer = Answer::new(&plan, &predicted, catalog.prices(None).expect("the default region has prices"));
+    let document = document::document(&plan, &predicted, &answer);
     if let Some(path) = &args.html {
-        std::fs::write(path, page::report(&plan, &predicted).to_html()).with_context(|| {
+        std::fs::write(path, document.to_html()).with_context(|| {
             Refusal::environment(format!("cannot write {}", path.display()))
                 .hint("give --html a file in a directory that is there and that you may write")
         })?;
     }
-    if json {
-        answers::print(&json::prediction(&plan, &predicted));
-    } else {
-        output::write(&text::body(&plan, &predicted, args.html.as_deref()))?;
+    if !json {
+        let options = text_options(color, args.details);
+        text::write(&document.to_text(options))?;
+        text::write(&format!("\n{}", options.sentence(&more(args, &answer, plan.seed))))?;
     }
     Ok(Exit::Clean)
+}
+
+/// The last line: the seed, the prices, and where the rest is.
+fn more(args: &PredictArgs, answer: &Answer<'_>, seed: u64) -> String {
+    let prices = answer.prices().map_or_else(String::new, |prices| format!("; {prices}"));
+    let details = if args.details { "" } else { "; intervals, files and calibration: --details" };
+    let charts = args
+        .html
+        .as_ref()
+        .map_or_else(|| "charts: --html FILE".to_owned(), |path| format!("charts: {}", path.display()));
+    format!("seed {seed}{prices}{details}; {charts}")
 }
 
 /// The arguments as what is to be predicted.

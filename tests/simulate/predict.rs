@@ -104,12 +104,12 @@ fn logs_on_volumes_of_their_own_are_told_by_role_and_a_slow_one_limits() {
         (together["volumes"].as_array().map(Vec::len), of(&together, 0, "role")),
         (Some(1), "data".into())
     );
-    let shown = text(&[PROFILE, "--volume", volume, "--for", "1m"]);
+    let shown = text(&[PROFILE, "--volume", volume, "--for", "1m", "--details"]);
+    let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
     for words in [
-        "the IOPS of the redo log's volume",
-        "redo volume: IOPS 100",
-        "waits for its IOPS",
-        "data volume: IOPS",
+        "limited by the IOPS of the redo log's volume",
+        "all of the redo volume IOPS 100 MiB/s 5.9 Waits for its IOPS",
+        "all of the data volume",
     ] {
         assert!(shown.contains(words), "'{words}' is not in: {shown}");
     }
@@ -136,9 +136,9 @@ fn logs_that_share_a_volume_have_its_limit_together_and_one_that_is_not_written_
     );
     assert_eq!(shared_point["limiter"], "logs_volume_iops", "{shared_point}");
     assert!(shared_point["tps"].as_f64().unwrap() * 1.2 < apart_point["tps"].as_f64().unwrap(), "{answer}");
-    let shown = text(&[&[PROFILE, "--volume", &shared, "--for", "1m"][..], &with].concat());
+    let shown = text(&[&[PROFILE, "--volume", &shared, "--for", "1m", "--details"][..], &with].concat());
     assert!(
-        shown.contains("the IOPS of the logs' volume") && shown.contains("redo+binlog volume: IOPS"),
+        shown.contains("the IOPS of the logs' volume") && shown.contains("all of the redo+binlog volume"),
         "{shown}"
     );
     for volume in [&shared, &apart] {
@@ -160,6 +160,39 @@ fn a_sweep_rises_with_its_iops_until_something_else_limits() {
     assert!(tps.len() == 3 && tps[0] < tps[1] * 1.02 && tps[1] < tps[2] * 1.02, "{tps:?}");
 }
 
+/// The answer is the first line, and on one screen; what is not there is named.
+#[test]
+fn the_answer_comes_first_on_one_screen_at_60_80_and_120_columns() {
+    println!("seed 1");
+    let volumes = ["--volume", "gp3:size=600GiB", "--volume", "io2:size=600GiB,iops=5000"];
+    let arguments = [&[PROFILE][..], &volumes, &["--for", "1m"]].concat();
+    for columns in [60, 80, 120] {
+        let command = || {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_ebbtide"));
+            command.env("COLUMNS", columns.to_string()).arg("predict").args(&arguments);
+            command
+        };
+        let shown = String::from_utf8(command().output().unwrap().stdout).unwrap();
+        assert!(shown.starts_with("io2:size=600GiB,iops=5000: 3"), "{shown}");
+        let sentence = shown.split("\n\n").next().unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            sentence.contains(
+                "times gp3:size=600GiB; the volume's IOPS limit both; $400.00 a month, $352.00 more."
+            ),
+            "{sentence}"
+        );
+        assert!(shown.lines().count() <= 24, "{shown}");
+        let longest = shown.lines().map(|line| line.chars().count()).max().unwrap();
+        assert!(longest <= columns, "{longest} columns: {shown}");
+        assert_eq!(shown.contains("left out for want of columns"), columns < 120, "{shown}");
+        // Colours change no text, and are only where they are asked for.
+        assert!(!shown.contains('\u{1b}'), "{shown}");
+        let colored =
+            String::from_utf8(command().args(["--color", "always"]).output().unwrap().stdout).unwrap();
+        assert!(colored.starts_with("\u{1b}[1mio2:"), "{colored}");
+    }
+}
+
 #[test]
 fn credits_that_end_and_an_open_load_are_in_the_text_and_the_page() {
     println!("seed 1");
@@ -176,19 +209,24 @@ fn credits_that_end_and_an_open_load_are_in_the_text_and_the_page() {
         "2m",
         "--html",
         page_text,
+        "--details",
     ]);
-    assert!(shown.starts_with("seed 1\n"), "{shown}");
+    let last = shown.rsplit("\n\n").next().unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(last.starts_with("seed 1; list prices of us-east-1, 20"), "{last}");
+    assert!(last.ends_with(&format!("; charts: {page_text}")), "{last}");
     for part in [
+        "that arrive",
         "burst credits end after",
         "limited by",
-        "interval 90% of the comparisons of",
-        "Intervals:",
+        "Interval ",
+        "90% of the comparisons of",
+        "Intervals\n",
         "p99.9 ",
-        "credits end after",
-        "Limits and files:",
-        "data_read IOPS",
-        "redo IOPS",
-        "rate",
+        "Credits end after",
+        "Limits and files\n",
+        "data_read",
+        "redo",
+        "100 tps",
         "the volume's IOPS",
     ] {
         assert!(shown.contains(part), "no '{part}' in {shown}");
@@ -218,7 +256,7 @@ fn a_workload_that_was_not_compared_is_predicted_with_a_wider_interval() {
     let ((compared, yes), (other, no)) = (of("mysql-5.7"), of("mariadb-11"));
     let neighbours = ["--set", "server.flush_neighbors=1", "--volume", "gp3:size=600GiB", "--for", "30s"];
     let said = text(&[&[PROFILE][..], &neighbours].concat());
-    assert!(said.contains("not modelled: innodb_flush_neighbors = 1"), "{said}");
+    assert!(said.contains("caution: not modelled: innodb_flush_neighbors = 1"), "{said}");
     assert!(yes && !no && other > compared * 1.05, "{compared} {other}");
 }
 
@@ -238,7 +276,8 @@ fn clients_and_pools_that_were_not_compared_are_named_and_have_wider_intervals()
     let outside = small[0]["outside"][0].as_str().unwrap();
     assert!(outside.contains("a buffer pool of 1.05% of the data"), "{outside}");
     let shown = text(&[&[PROFILE][..], &volume, &["--for", "1m"]].concat());
-    assert!(shown.contains("interval at 64 clients: wider, since 64 clients are outside"), "{shown}");
+    let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(shown.contains("interval at 64 clients is wider, since 64 clients are outside"), "{shown}");
 }
 
 #[test]
@@ -356,8 +395,12 @@ fn a_page_cache_saves_reads_where_the_memory_is_known() {
     let all = with(&["--set", "machine.memory=128GiB"]);
     let (tps, reads, cached) = figures(&all);
     assert!(reads == 0.0 && cached > 5.0 * tps && all["profile"]["not_modelled"].is_null(), "{all}");
-    let shown = text(&[&[PROFILE][..], &volume, &["--for", "1m", "--set", "machine.memory=64GiB"]].concat());
-    assert!(shown.contains("page cache 53,") && shown.contains("pages a second are read from it"), "{shown}");
+    let arguments = ["--for", "1m", "--set", "machine.memory=64GiB", "--details"];
+    let shown = text(&[&[PROFILE][..], &volume, &arguments].concat());
+    assert!(
+        shown.contains("Page cache    ") && shown.contains("53,") && shown.contains("from the page cache"),
+        "{shown}"
+    );
     let output = predict(&[&[PROFILE][..], &volume, &["--set", "machine.other_memory=1GiB"]].concat());
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.code() == Some(2) && error.contains("machine.memory"), "{error}");

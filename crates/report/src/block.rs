@@ -14,12 +14,22 @@ pub struct Section {
     pub lead: String,
     /// What it holds.
     pub blocks: Vec<Block>,
+    /// Whether text shows it only to readers who ask for details. Pages and Markdown show all sections.
+    #[serde(skip)]
+    pub details: bool,
 }
 
 impl Section {
     /// A section without a sentence on how to read it.
     pub fn new(heading: impl Into<String>, blocks: Vec<Block>) -> Self {
-        Self { heading: heading.into(), lead: String::new(), blocks }
+        Self { heading: heading.into(), blocks, ..Self::default() }
+    }
+
+    /// The same section as one that text shows only to readers who ask for details.
+    #[must_use]
+    pub fn details(mut self) -> Self {
+        self.details = true;
+        self
     }
 
     /// The same section with a sentence on how to read it.
@@ -132,6 +142,10 @@ pub struct Table {
     pub prose: bool,
     /// Whether these texts are words, and not something to be typed like settings.
     pub words: bool,
+    /// Numbers of the columns that a narrow terminal does without, the least important one first; after them the last columns
+    /// go. The first column always stays.
+    #[serde(skip)]
+    pub spare: Vec<usize>,
 }
 
 /// A cell of a table.

@@ -1,22 +1,26 @@
-//! Reports: series and tables in, one HTML file out that opens offline.
+//! Reports: series and tables in; out come one HTML file that opens offline, text for a terminal, and Markdown.
 //!
-//! A [`Report`] is plain data; [`Report::to_html`] puts it into a page that carries its own styles, script and chart
+//! A [`Report`] is plain data, so that a command says everything once. [`Report::to_text`] wraps it for a terminal,
+//! [`Report::to_markdown`] is for tickets. [`Report::to_html`] puts it into a page that carries its own styles, script and chart
 //! library (`assets/report`, `assets/uplot`): as markup, which reads without JavaScript, and as JSON, from which the
 //! script draws the page with its charts. Every text enters the page as a text node, so no value can become markup.
 
 #![forbid(unsafe_code)]
 
 mod block;
+mod markdown;
 mod number;
 mod page;
 mod plain;
 mod plot;
+mod text;
 
 pub use block::{
     Band, Bands, Block, Cell, Estimate, Estimates, Fact, Fold, Link, Listing, Note, Section, Table, Tone,
     Verdict,
 };
 pub use plot::{Axis, Chart, Format, Group, Layer, Line, Mark, Plots, Scale, Series, Width};
+pub use text::TextOptions;
 
 use serde::Serialize;
 
