@@ -79,7 +79,7 @@ fn carry_out(cli: &Cli) -> anyhow::Result<Exit> {
         }
         Command::Size(args) => {
             let home = HomePath::of(cli).map_or(Ok(None), |place| place.existing())?;
-            size::run(args, home.as_ref(), cli.json)
+            size::run(args, home.as_ref(), cli.color, cli.json)
         }
         Command::Simulate(args) => {
             // Without a place for a home there are no overrides to read.

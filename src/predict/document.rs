@@ -258,18 +258,9 @@ fn limits_and_files(predicted: &[PredictedVolume<'_>]) -> Vec<Block> {
     let no_waits = files.rows.iter().all(|row| row[3].text.is_empty());
     let needless = [("Waits for", no_waits), ("Volume", one_volume), ("Load", one_load)];
     let [limits, files] = [limits, files].map(|table| {
-        needless.iter().filter(|(_, needless)| *needless).fold(table, |table, (head, _)| without(table, head))
+        needless.iter().filter(|(_, needless)| *needless).fold(table, |table, (head, _)| table.without(head))
     });
     vec![Block::Table(limits), Block::Table(files)]
-}
-
-/// A table without a column.
-fn without(mut table: Table, head: &str) -> Table {
-    if let Some(column) = table.columns.iter().position(|other| other == head) {
-        table.columns.remove(column);
-        table.rows.iter_mut().for_each(|row| drop(row.remove(column)));
-    }
-    table
 }
 
 /// What was modelled, and how the model was fitted to the points of the profile.

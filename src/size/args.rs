@@ -89,6 +89,9 @@ pub(crate) struct SizeArgs {
     /// Decides every draw of the model of a profile
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
+    /// Print the load, all choices, more safety, Terraform, and the same load on RDS and Aurora too
+    #[arg(long)]
+    pub(super) details: bool,
     /// Write a page with charts, which opens offline
     #[arg(long, value_name = "FILE")]
     pub(super) html: Option<PathBuf>,

@@ -1,39 +1,46 @@
-//! What there is today, for a terminal: what the record says of it, and else the model.
-
-use std::fmt::Write as _;
+//! What there is today: what the record says of it, and else the model.
 
 use ebbtide_advisor::sizing::{LoadOrigin, RecordedLatency, RecordedPast, Today, change};
 use ebbtide_catalog::NO_LIMITS;
 use ebbtide_forecast::sizing::SizingPlan;
+use ebbtide_report::Fact;
 use ebbtide_text::{percent, seconds};
 
 use super::words::{cost_words, instant, room_words, time};
 
 /// Today's volume and instance.
-pub(super) fn today(plan: &SizingPlan<'_>, today: &Today, out: &mut String) {
+pub(super) fn facts(plan: &SizingPlan<'_>, today: &Today) -> Vec<Fact> {
     let choice = &today.choice;
-    let _ = writeln!(
-        out,
-        "\ntoday    {}  {}",
-        change::short(&choice.volumes.spec),
-        cost_words(choice.storage.as_ref())
-    );
+    let mut facts = vec![
+        Fact::new("Volumes", change::short(&choice.volumes.spec).to_string()),
+        Fact::new("Storage", cost_words(choice.storage.as_ref())),
+    ];
     if let Some(instance) = plan.instance.as_ref() {
         let price = plan.prices().instance(&instance.name);
         let price =
             price.map_or_else(|| "no price here".to_owned(), |price| format!("{} a month", price.month()));
         let limits = if instance.has_limits() { String::new() } else { format!("; {NO_LIMITS}") };
-        let _ = writeln!(out, "         {}  {price}{limits}", instance.name);
+        facts.push(Fact::new("Instance", format!("{}  {price}{limits}", instance.name)));
     }
-    let _ = writeln!(out, "         with the load as it is it {}; {}", verdict(today), p99_words(today));
-    if let Some(credits) = credits(plan, today) {
-        let _ = writeln!(out, "         {credits}");
-    }
-    let planned = match (today.meets_planned, choice.room) {
+    facts.push(Fact::new("The load as it is", format!("it {}; {}", verdict(today), p99_words(today))));
+    facts.extend(credits(plan, today).map(|credits| Fact::new("Burst credits", credits)));
+    facts.push(Fact::new("What is asked", format!("it {}", planned(plan, today))));
+    facts
+}
+
+/// Today's volume in one sentence.
+pub(super) fn sentence(plan: &SizingPlan<'_>, today: &Today) -> String {
+    let credits = credits(plan, today).map_or_else(String::new, |credits| format!("; {credits}"));
+    let planned = if today.meets_planned { String::new() } else { format!("; it {}", planned(plan, today)) };
+    format!("Today's {} {}{credits}{planned}.", change::short(&today.choice.volumes.spec), verdict(today))
+}
+
+/// Whether it does what is asked.
+fn planned(plan: &SizingPlan<'_>, today: &Today) -> String {
+    match (today.meets_planned, today.choice.room) {
         (true, Some(room)) => format!("meets what is asked; it carries {}", room_words(plan, room)),
         _ => format!("does not meet what is asked{}", why_not(plan, today)),
-    };
-    let _ = writeln!(out, "         it {planned}");
+    }
 }
 
 /// How today's volume carried the load: by the record where it has the latency, or else by the model. What a record shows and what

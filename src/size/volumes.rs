@@ -1,17 +1,17 @@
 //! Several volumes in one input: each is sized by itself, and their costs are added up.
 
-use std::fmt::Write as _;
-
 use ebbtide_catalog::Usd;
 use ebbtide_forecast::sizing::{Answer, SizingPlan};
+use ebbtide_report::{Block, Note, Report, Section, TextOptions};
 use serde::Serialize;
 
 use super::args::SizeArgs;
 use super::json::{self, Sized};
-use super::{exit, text};
+use super::{document, exit};
 use crate::answers;
 use crate::exit::{Exit, Refusal};
-use crate::text as output;
+use crate::terminal::{ColorWhen, text_options};
+use crate::text;
 
 /// What `size` prints for the metrics of several volumes.
 #[derive(Serialize)]
@@ -46,7 +46,12 @@ struct Together {
 ///
 /// # Errors
 /// A page is asked for, which shows one volume.
-pub(super) fn run(args: &SizeArgs, plans: &[SizingPlan<'_>], json: bool) -> anyhow::Result<Exit> {
+pub(super) fn run(
+    args: &SizeArgs,
+    plans: &[SizingPlan<'_>],
+    color: ColorWhen,
+    json: bool,
+) -> anyhow::Result<Exit> {
     let names: Vec<&str> = plans.iter().map(|plan| plan.source.volume.as_str()).collect();
     if args.html.is_some() {
         let message = format!("--html: a page shows one volume, and the files have {}", named(&names));
@@ -73,7 +78,7 @@ pub(super) fn run(args: &SizeArgs, plans: &[SizingPlan<'_>], json: bool) -> anyh
             today_storage_usd: together.today.map(Usd::to_cents),
         });
     } else {
-        output::write(&words(&answered, &names, together))?;
+        text::write(&words(&answered, &names, together, text_options(color, args.details)))?;
     }
     let is_worse = answered.iter().any(|(plan, answer)| exit(plan, answer) == Exit::Finding);
     Ok(if is_worse { Exit::Finding } else { Exit::Clean })
@@ -93,27 +98,34 @@ fn named(volumes: &[&str]) -> String {
     volumes.iter().map(|volume| name(volume)).collect::<Vec<_>>().join(", ")
 }
 
-/// The answers under the names of their volumes, and what they cost together.
-fn words(answered: &[(&SizingPlan<'_>, Answer<'_>)], names: &[&str], together: Together) -> String {
-    let mut out = String::new();
-    for (plan, answer) in answered {
-        let _ = writeln!(out, "== {} ==\n{}", name(&plan.source.volume), text::answer(plan, answer, None));
-    }
+/// What they cost together, the answer of each, and with details the document of each.
+fn words(
+    answered: &[(&SizingPlan<'_>, Answer<'_>)],
+    names: &[&str],
+    together: Together,
+    options: TextOptions,
+) -> String {
     let cost = match together.answers {
         Some(cost) => format!("the answers cost {cost} a month together"),
         None => "there is no price of all answers together".to_owned(),
     };
     let today = together.today.map(|cost| format!(", today's volumes {cost}")).unwrap_or_default();
-    let _ = writeln!(out, "total    {} volumes ({}): {cost}{today}", names.len(), named(names));
-    let _ = writeln!(
-        out,
-        "         each volume is sized by itself, with the same --volume and --size: name one with --device where they differ"
-    );
+    let mut notes = vec![Note::plain(
+        "each volume is sized by itself, with the same --volume and --size: name one with --device where they differ",
+    )];
     if answered.iter().any(|(plan, _)| plan.instance.is_some()) {
-        let _ = writeln!(
-            out,
-            "         the instance is not in these costs, and its EBS limits hold for all its volumes together: they are not added up here"
-        );
+        notes.push(Note::plain(
+            "the instance is not in these costs, and its EBS limits hold for all its volumes together: they are not added up here",
+        ));
     }
-    out
+    let total = format!("{} volumes ({}): {cost}{today}.", names.len(), named(names));
+    let mut sections = vec![Section::new("", vec![Block::Findings(vec![total]), Block::Notes(notes)])];
+    for (plan, answer) in answered {
+        let mut of_volume = document::sections(plan, answer);
+        if let Some(first) = of_volume.first_mut() {
+            first.heading = name(&plan.source.volume).to_owned();
+        }
+        sections.extend(of_volume);
+    }
+    Report { sections, ..Report::default() }.to_text(options)
 }

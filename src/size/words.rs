@@ -37,3 +37,10 @@ pub(super) fn instances_skipped(plan: &SizingPlan<'_>) -> Option<String> {
         today.name, plan.region
     ))
 }
+
+/// A share near all of something, with its decimals: `99.9%`.
+pub(super) fn share(share: f64) -> String {
+    let digits = ebbtide_text::fixed(share * 100.0, 3);
+    let digits = digits.trim_end_matches('0').trim_end_matches('.');
+    format!("{digits}%")
+}

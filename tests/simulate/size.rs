@@ -16,17 +16,26 @@ use ebbtide_testing::schema::assert_documented;
 pub(crate) const SHOP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/metrics/shop-gp2.csv");
 const PROFILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/profiles/sysbench-tpcc-gp2.toml");
 
+fn command() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ebbtide"));
+    command.env("EBBTIDE_HOME", "/nonexistent/home").arg("size");
+    command
+}
+
 fn size(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_ebbtide"))
-        .env("EBBTIDE_HOME", "/nonexistent/home")
-        .arg("size")
-        .args(arguments)
-        .output()
-        .expect("the program that was just built runs")
+    command().args(arguments).output().expect("the program that was just built runs")
 }
 
 pub(crate) fn answered(arguments: &[&str], code: i32) -> String {
     let output = size(arguments);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {error}");
+    String::from_utf8(output.stdout).expect("the output is text")
+}
+
+/// The text with all details, on a terminal so wide that no sentence is wrapped.
+pub(crate) fn told(arguments: &[&str], code: i32) -> String {
+    let output = command().env("COLUMNS", "2000").args(arguments).arg("--details").output().unwrap();
     let error = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(code), "{arguments:?}: {error}");
     String::from_utf8(output.stdout).expect("the output is text")
@@ -122,10 +131,10 @@ fn metrics_of_a_gp2_are_sized_priced_and_put_beside_today() {
     assert_eq!(answer["load"]["iops"]["max"].as_f64(), Some(2_400.0));
     let safer = answer["safer"].as_array().unwrap();
     assert_eq!(safer.len(), 5);
-    let text = answered(&arguments, 0);
+    let text = told(&arguments, 0);
     for words in [
-        "today    gp2:size=500GiB",
-        "answer   gp3:size=500GiB,iops=3000,throughput=125  $40.00 a month",
+        "gp3:size=500GiB,iops=3000,throughput=125 carries the load for $40.00 a month, $10.00 less than today.\n",
+        "today: gp2:size=500GiB",
         "$10.00 a month less than today",
         "aws ec2 modify-volume --volume-id VOLUME_ID --volume-type gp3 --size 500 --iops 3000 --throughput 125",
         "resource \"aws_ebs_volume\" \"data\" {",
@@ -135,6 +144,25 @@ fn metrics_of_a_gp2_are_sized_priced_and_put_beside_today() {
         "AmazonRDS and give it with --prices FILE: https://pricing.us-east-1.amazonaws.com/offers/v1.0/aws/AmazonRDS/current/us-east-1/index.csv",
     ] {
         assert!(text.contains(words), "'{words}' is not in: {text}");
+    }
+}
+
+/// The answer is the first line, and on one screen; a command that is too long for a line can be pasted.
+#[test]
+fn the_answer_comes_first_on_one_screen_at_60_80_and_120_columns() {
+    let arguments = [SHOP, "--volume", "gp2:size=600GiB", "--instance", "r5.2xlarge"];
+    for (columns, most) in [(60, 32), (80, 24), (120, 24)] {
+        let output = command().env("COLUMNS", columns.to_string()).args(arguments).output().unwrap();
+        let shown = String::from_utf8(output.stdout).unwrap();
+        assert!(shown.starts_with("gp3:size=600GiB,iops=3400,throughput=125 carries the load"), "{shown}");
+        let joined = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(joined.contains("carries the load for $50.00 a month, $10.00 less than today."), "{shown}");
+        assert!(shown.lines().count() <= most, "{} lines: {shown}", shown.lines().count());
+        let longest = shown.lines().map(|line| line.chars().count()).max().unwrap();
+        assert!(longest <= columns, "{longest} columns: {shown}");
+        let pasted = shown.replace("\\\n", " ");
+        let pasted = pasted.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(pasted.contains("--volume-type gp3 --size 600 --iops 3400 --throughput 125"), "{shown}");
     }
 }
 
@@ -166,10 +194,10 @@ fn a_gp2_whose_credits_end_is_seen_throttled_and_the_need_is_not_taken_for_what_
     assert_eq!(implied["kind"], "implied");
     // 2,400 with a fifth of headroom are within what gp3 has for nothing.
     assert_eq!(implied["volumes"], "gp3:size=100GiB,iops=3000,throughput=125");
-    let text = answered(&[word(&file), "--volume", "gp2:size=100GiB", "--raid0", "1"], 1);
+    let text = told(&[word(&file), "--volume", "gp2:size=100GiB", "--raid0", "1"], 1);
     for words in [
         "THROTTLED in 14% of the time: burst credits were used up",
-        "a throttled past understates the need: before the credits ended 2,400 IOPS were served",
+        "A throttled past understates the need: before the credits ended 2,400 IOPS were served",
         "it was throttled in 14% of the time; p99 of an I/O 167 ms by the record",
         "its burst credits were at zero in 14% of the time, first at 2026-11-01T11:40:00Z",
         "what the throttled past may have needed",
@@ -190,7 +218,7 @@ fn rows_that_depend_on_burst_are_marked_where_the_past_was_throttled() {
     let sized = |minutes: Vec<Minute>, name: &str, code: i32| {
         let file = written(&dir, name, &cloudwatch(&minutes));
         let arguments = [word(&file), "--volume", "gp2:size=150GiB", "--raid0", "1"];
-        (json(&arguments, code), answered(&arguments, code))
+        (json(&arguments, code), told(&arguments, code))
     };
     let row = |answer: &Value, kind: &str| {
         let all = answer["choices"].as_array().unwrap().clone();
@@ -245,7 +273,7 @@ fn prices_of_another_region_are_taken_from_aws_list() {
         [word(&file), "--volume", "gp2:size=500GiB", "--prices", word(&prices), "--instance", "r5.large"];
     let skipped = json(&base, 0)["instances_skipped"].to_string();
     assert!(skipped.contains("no price of r5.large in eu-central-1"), "{skipped}");
-    assert!(answered(&base, 0).contains("no other instance was looked for"));
+    assert!(told(&base, 0).contains("no other instance was looked for"));
     let kept = json(&[&base[..], &["--keep-instance"]].concat(), 0);
     assert_eq!(kept["instances_skipped"], Value::Null, "{kept}");
     assert!(field(&answer, "/answer/volumes").contains("gp2"), "the list has prices of gp2 alone: {answer}");
@@ -293,22 +321,22 @@ fn what_sysstat_prints_in_other_languages_and_with_other_options_has_the_interva
         "japanese.txt",
         "colours.txt",
     ] {
-        let text = answered(&[&sysstat(name), "--size", "100GiB"], 0);
+        let text = told(&[&sysstat(name), "--size", "100GiB"], 0);
         assert!(text.contains("30 s in 3 intervals of 10 s"), "{name}: {text}");
         let answer = json(&[&sysstat(name), "--size", "100GiB"], 0);
         let iops = |figure: &str| answer["load"]["iops"][figure].as_f64().map(f64::round);
         assert_eq!((iops("mean"), iops("max")), (Some(267.0), Some(400.0)), "{name}");
     }
-    let text = answered(&[&sysstat("human.txt"), "--size", "100GiB"], 0);
+    let text = told(&[&sysstat("human.txt"), "--size", "100GiB"], 0);
     assert!(text.contains("20 s in 2 intervals of 10 s"), "{text}");
-    let text = answered(&[&sysstat("sadf.json"), "--size", "100GiB"], 0);
+    let text = told(&[&sysstat("sadf.json"), "--size", "100GiB"], 0);
     assert!(text.contains("20 min in 2 intervals of 10 min"), "{text}");
-    let text = answered(&[&sysstat("one-await.txt"), "--size", "100GiB"], 0);
+    let text = told(&[&sysstat("one-await.txt"), "--size", "100GiB"], 0);
     assert!(text.contains("within 20% in 100% of the time (mean queue 3.10, expected 3.10)"), "{text}");
     let volume = ["--volume", "gp2:size=100GiB"];
     let [with, without] = ["idle-left-out.txt", "idle-printed.txt"].map(|name| {
         let path = sysstat(name);
-        let text = answered(&[&[path.as_str()], &volume[..]].concat(), 0);
+        let text = told(&[&[path.as_str()], &volume[..]].concat(), 0);
         assert!(text.contains("4 h in 24 intervals of 10 min"), "{text}");
         text.replace(name, "FILE")
     });
@@ -532,7 +560,7 @@ fn metrics_that_ebs_cannot_have_counted_are_told_and_exit_with_1() {
     let found = &json(&arguments, 1)["inputs"]["inconsistent"];
     assert_eq!(found.as_array().map(Vec::len), Some(2), "{found}");
     assert_eq!(found[0]["time_pct"].as_f64(), Some(100.0));
-    let text = answered(&arguments, 1);
+    let text = told(&arguments, 1);
     for words in [
         "INCONSISTENT at 2026-11-01T",
         "its reads have 4.69 MiB each",
@@ -541,7 +569,7 @@ fn metrics_that_ebs_cannot_have_counted_are_told_and_exit_with_1() {
     ] {
         assert!(text.contains(words), "'{words}' is not in: {text}");
     }
-    let text = answered(&[SHOP, "--volume", "io1:size=600GiB,iops=1000"], 1);
+    let text = told(&[SHOP, "--volume", "io1:size=600GiB,iops=1000"], 1);
     assert!(
         text.contains("it shows 2,751 IOPS, and io1:size=600GiB,iops=1000 gives at most 1,000"),
         "{text}"
@@ -551,8 +579,9 @@ fn metrics_that_ebs_cannot_have_counted_are_told_and_exit_with_1() {
     // A queue that operations times latency do not explain.
     let queue = shop(|n, cell| if n == 7 { "40.0".into() } else { cell.to_owned() });
     let file = written(&dir, "queue.csv", &queue);
-    let text = answered(&[word(&file), "--volume", "gp2:size=600GiB"], 1);
-    assert!(text.contains("INCONSISTENT: the answer is no better than these figures"), "{text}");
+    let text = told(&[word(&file), "--volume", "gp2:size=600GiB"], 1);
+    assert!(text.contains("INCONSISTENT: queue = IOPS x latency within"), "{text}");
+    assert!(text.contains("The answer is no better than these figures"), "{text}");
 }
 
 #[test]
@@ -602,6 +631,6 @@ fn a_size_has_a_unit_and_holds_what_lies_on_a_profiles_volume() {
 #[test]
 fn a_modelled_load_is_no_past_of_todays_volume() {
     let arguments = [PROFILE, "--tps", "300", "--volume", "gp3:size=600GiB", "--raid0", "1"];
-    let text = answered(&arguments, 0);
-    assert!(!text.contains("THROTTLED") && text.contains("today    gp3:size=600GiB"), "{text}");
+    let text = told(&arguments, 0);
+    assert!(!text.contains("THROTTLED") && text.contains("today: gp3:size=600GiB"), "{text}");
 }

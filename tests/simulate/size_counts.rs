@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use crate::size::{SHOP, a_day, answered, cloudwatch, field, json, word, written};
+use crate::size::{SHOP, a_day, cloudwatch, field, json, told, word, written};
 
 /// A minute of `iostat -x -t` for each of so many minutes: (operations a second, KiB of one) of reads and of writes.
 fn iostat(reads: (f64, f64), writes: (f64, f64), minutes: usize) -> String {
@@ -47,9 +47,9 @@ fn reads_and_writes_are_counted_each_by_their_own_size() {
         let iops: u64 = volumes.split("iops=").nth(1).unwrap().split(',').next().unwrap().parse().unwrap();
         assert!(iops >= 6_300, "{volumes}");
     }
-    let text = answered(&arguments, 0);
+    let text = told(&arguments, 0);
     for words in [
-        "IOPS   mean 5,200,",
+        "mean 5,200,",
         "90% reads of 4 KiB, writes of 1 MiB; IOPS are as an SSD volume of EBS counts them, one for up to 256 KiB, from 4,000 requests",
         "a mix of sizes inside one of them is not seen, and may come to 8.8% more IOPS at most",
     ] {
@@ -112,7 +112,7 @@ fn sar_has_one_mean_size_and_says_so() {
         let _ = writeln!(sar, "00:{n:02}:01 nvme1n1 4000.00 14400.00 409600.00 106.00 3.20 0.80 50.00");
     }
     let file = written(&dir, "sar.txt", &sar);
-    let text = answered(&[word(&file), "--size", "500GiB"], 0);
+    let text = told(&[word(&file), "--size", "500GiB"], 0);
     assert!(
         text.contains("sizes are one mean of reads and writes: small ones beside large ones are not seen"),
         "{text}"
@@ -186,7 +186,7 @@ fn aurora_charges_reads_and_writes_by_their_own_bytes() {
         bills(&[SHOP, "--volume", "gp2:size=600GiB", "--instance", "r5.2xlarge"]),
         [[301.69, 1_283.74]; 2]
     );
-    let text = answered(&base, 0);
+    let text = told(&base, 0);
     assert!(text.contains("$525.60 to $3,889.44"), "{text}");
 }
 
@@ -210,6 +210,6 @@ fn a_peak_of_a_second_is_not_carried_by_what_an_idle_gp3_gives_once() {
     assert_eq!(field(&answer, "/answer/volumes"), "gp3:size=500GiB,iops=45200,throughput=180");
     let counted = &answer["counting_allowance"];
     assert!(counted["usd"].as_f64() < answer["answer"]["storage"]["usd"].as_f64(), "{counted}");
-    let text = answered(&[word(&file), "--size", "500GiB", "--raid0", "1"], 0);
+    let text = told(&[word(&file), "--size", "500GiB", "--raid0", "1"], 0);
     assert!(text.contains("an idle gp3 gives twice its rate for about a second"), "{text}");
 }

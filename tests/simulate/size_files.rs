@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use crate::size::{answered, json, refused, word, written};
+use crate::size::{json, refused, told, word, written};
 
 /// An export of ten minutes: so many reads and as many writes a second of 16 KiB, with more columns.
 fn export(per_second: u64, more: &[(&str, &str)]) -> String {
@@ -23,7 +23,7 @@ fn one_volume_has_one_figure_by_the_record_or_else_by_the_model() {
     let gp3 = |name: &str, more: &[(&str, &str)], code: i32| {
         let file = written(&dir, name, &export(1_550, more));
         let arguments = [word(&file), "--volume", "gp3:size=500GiB", "--raid0", "1"];
-        (answered(&arguments, code), json(&arguments, code)["today"]["now"].clone())
+        (told(&arguments, code), json(&arguments, code)["today"]["now"].clone())
     };
     // 3,100 a second on 3,000 IOPS: the model has a queue that grows, and the record has 0.7 ms.
     let times = [("VolumeTotalReadTime", "65.100"), ("VolumeTotalWriteTime", "65.100")];
@@ -68,7 +68,7 @@ fn a_volume_that_the_record_shows_throttled_is_in_no_row() {
         specs.iter().any(|spec| spec.starts_with("gp2:")) && !specs.contains(&"gp2:size=100GiB"),
         "{specs:?}"
     );
-    let text = answered(&arguments, 1);
+    let text = told(&arguments, 1);
     assert!(text.contains("it does not meet what is asked, for its volume burst credits"), "{text}");
 }
 
@@ -87,7 +87,7 @@ fn operations_of_metrics_that_only_a_disk_counts_are_split_for_an_ssd_volume() {
         (load["iops"]["mean"].as_f64(), load["requests"]["mean"].as_f64()),
         (Some(1_400.0), Some(1_200.0))
     );
-    let text = answered(&arguments, 0);
+    let text = told(&arguments, 0);
     assert!(text.contains("from 1,200 operations of up to 1 MiB a second, as st1 and sc1 count"), "{text}");
     // So many operations are more than an st1 gives.
     let disk = json(&[word(&file), "--volume", "st1:size=4000GiB"], 1)["load"].clone();

@@ -8,7 +8,7 @@ use rand_core::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde_json::{Value, json as object};
 
-use crate::size::{answered, json, refused, word, written};
+use crate::size::{json, refused, told, word, written};
 
 const AVERAGES: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/crates/captured/tests/fixtures/cloudwatch-average.csv");
@@ -54,7 +54,7 @@ fn an_export_of_averages_is_refused_and_with_sums_it_is_sized() {
 fn a_page_of_several_is_noted_in_text_and_json() {
     let arguments = [PAGE, "--volume", "gp3:size=500GiB"];
     assert!(json(&arguments, 0)["load"]["notes"].to_string().contains("is one page of several (NextToken)"));
-    assert!(answered(&arguments, 0).contains("cloudwatch-page.json is one page of several (NextToken)"));
+    assert!(told(&arguments, 0).contains("cloudwatch-page.json is one page of several (NextToken)"));
 }
 
 /// The words of a command with these files.
@@ -87,12 +87,8 @@ fn volumes_of_one_input_are_sized_one_by_one_with_a_total() {
             assert_eq!((&one["volume"], &one["answer"]), (&other["volume"], &other["answer"]));
         }
     }
-    let text = answered(&with(&rest, &[&both]), 0);
-    for words in [
-        "== vol-0big ==\nload ",
-        "== vol-0small ==\nload ",
-        "\ntotal    2 volumes (vol-0big, vol-0small): the answers cost $",
-    ] {
+    let text = told(&with(&rest, &[&both]), 0);
+    for words in ["\nvol-0big\n", "\nvol-0small\n", "2 volumes (vol-0big, vol-0small): the answers cost $"] {
         assert!(text.contains(words), "'{words}' is not in: {text}");
     }
     // One of them alone is answered as the only volume of a file.
@@ -103,8 +99,8 @@ fn volumes_of_one_input_are_sized_one_by_one_with_a_total() {
         &["--html: a page shows one volume", "--device"],
     );
     // The worst exit code counts: 6,000 IOPS are more than today's volume of one of them gives.
-    let text = answered(&[word(&both), "--volume", "gp3:size=500GiB", "--raid0", "1"], 1);
-    assert!(text.contains("INCONSISTENT") && text.contains("== vol-0small =="), "{text}");
+    let text = told(&[word(&both), "--volume", "gp3:size=500GiB", "--raid0", "1"], 1);
+    assert!(text.contains("INCONSISTENT") && text.contains("\nvol-0small\n"), "{text}");
     let idle = written(
         &dir,
         "idle.json",

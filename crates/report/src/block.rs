@@ -148,6 +148,20 @@ pub struct Table {
     pub spare: Vec<usize>,
 }
 
+impl Table {
+    /// The table without the column of a heading; as it is where it has none.
+    #[must_use]
+    pub fn without(mut self, heading: &str) -> Self {
+        if let Some(column) = self.columns.iter().position(|other| other == heading) {
+            self.columns.remove(column);
+            self.rows.iter_mut().for_each(|row| drop(row.remove(column)));
+            self.spare.retain(|spare| *spare != column);
+            self.spare.iter_mut().filter(|spare| **spare > column).for_each(|spare| *spare -= 1);
+        }
+        self
+    }
+}
+
 /// A cell of a table.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Cell {

@@ -1,57 +1,15 @@
-//! The answer as a page: the load over time beside the limits of the answer, and the answer's text.
+//! The chart of the load over time, beside the limits of the answer.
 
-use ebbtide_advisor::sizing::{change, operations_of};
+use ebbtide_advisor::sizing::operations_of;
 use ebbtide_forecast::sizing::{Answer, SizingPlan};
-use ebbtide_report::{
-    Axis, Block, Chart, Format, Line, Listing, Plots, Report, Scale, Section, Series, Tone, Verdict, Width,
-};
+use ebbtide_report::{Axis, Chart, Format, Line, Plots, Scale, Series, Width};
 use ebbtide_volume::MIB;
-
-use super::text;
 
 /// Points of a chart, at most: more are not told apart.
 const POINTS: usize = 1_500;
 
-/// The page.
-pub(super) fn report(plan: &SizingPlan<'_>, answer: &Answer<'_>) -> Report {
-    let mut sections = vec![
-        Section::new("", vec![Block::Verdicts(vec![verdict(answer)])]),
-        Section::new("The load", vec![Block::Plots(load(plan, answer))]),
-    ];
-    let listing = Listing { label: "ebbtide size".into(), text: text::answer(plan, answer, None) };
-    sections.push(Section::new("The answer", vec![Block::Listing(listing)]));
-    Report {
-        title: plan.source.what.clone(),
-        subtitle: "The cheapest storage that carries a load".into(),
-        sections,
-        footer: format!("ebbtide {}. List prices of {}.", crate::version::of_results(), plan.region),
-        ..Report::default()
-    }
-}
-
-fn verdict(answer: &Answer<'_>) -> Verdict {
-    let Some(best) = answer.sizing.choices.first() else {
-        return Verdict {
-            figure: "none".into(),
-            context: String::new(),
-            headline: "Nothing in the catalogue meets what is asked.".into(),
-            details: Vec::new(),
-            tone: Tone::Bad,
-        };
-    };
-    let usd = best.usd().map_or_else(|| "no price".to_owned(), |usd| usd.to_string());
-    let limited = best.limited_by.map(|limit| format!("Its {} ends first.", limit.words()));
-    Verdict {
-        figure: usd,
-        context: "a month".into(),
-        headline: change::short(&best.volumes.spec).to_string(),
-        details: text::difference(answer).into_iter().chain(limited).collect(),
-        tone: Tone::Plain,
-    }
-}
-
 /// The load over time: means of spans with their highest interval, and the limits of the answer for ever.
-fn load(plan: &SizingPlan<'_>, answer: &Answer<'_>) -> Plots {
+pub(super) fn load(plan: &SizingPlan<'_>, answer: &Answer<'_>) -> Plots {
     let intervals = &plan.source.load.intervals;
     let spans: Vec<_> = intervals.chunks(intervals.len().div_ceil(POINTS).max(1)).collect();
     let start = intervals.first().map_or(0.0, |one| one.start_s);
