@@ -70,7 +70,7 @@ fn carry_out(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Load(command) => load::run(command, cli.json),
         Command::Run(args) => run::run(args, &HomePath::of(cli)?, cli.json),
         Command::Crash(args) => crash::run(args, &HomePath::of(cli)?, cli.json),
-        Command::Doctor(args) => doctor::run(args, HomePath::of(cli), cli.json),
+        Command::Doctor(args) => doctor::run(args, HomePath::of(cli), cli.color, cli.json),
         Command::ManPages(args) => manual::write_pages(args, cli.json),
         Command::Completions(args) => manual::print_completions(args, cli.json),
         Command::Predict(args) => {

@@ -1,7 +1,6 @@
 //! Text for people: tables, lines, times as commands take and print them; and JSON for programs.
 
-pub(crate) use ebbtide_text::{count, size, timestamp};
-use std::borrow::Cow;
+pub(crate) use ebbtide_text::{count, printable, size, timestamp};
 use std::io::{self, Write as _};
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -82,24 +81,6 @@ pub(crate) fn lost() -> Option<&'static anyhow::Error> {
     LOST.get()
 }
 
-/// Text that may hold a user's words, as a terminal may get it: what could move the cursor or hide something is
-/// written as `\u{1b}`. Ends of lines and tabs stay.
-pub(crate) fn printable(text: &str) -> Cow<'_, str> {
-    // The last two ranges set the direction of writing (Unicode Standard Annex 9).
-    let harms = |c: char| {
-        (c.is_control() && !matches!(c, '\n' | '\t'))
-            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    if !text.contains(harms) {
-        return Cow::Borrowed(text);
-    }
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        if harms(c) { out.extend(c.escape_unicode()) } else { out.push(c) }
-    }
-    Cow::Owned(out)
-}
-
 /// Prints one message on standard error. What belongs to it begins with blanks where it has several lines, so
 /// that no word of a user can pass for a message of its own.
 #[allow(clippy::print_stderr, reason = "the one place that does")]
@@ -146,15 +127,6 @@ mod tests {
         let mut table = TextTable::new(&["NAME", "SIZE"]);
         table.row(["database".into(), "1GiB".into()]);
         assert_eq!(table.lines(), ["NAME      SIZE", "database  1GiB"]);
-    }
-
-    #[test]
-    fn what_could_change_a_terminal_is_written_as_an_escape() {
-        assert_eq!(printable("plain\tä\n"), "plain\tä\n");
-        assert_eq!(
-            printable("a\u{1b}[31mb\u{7}\u{7f}\u{9b}\r\u{202e}"),
-            r"a\u{1b}[31mb\u{7}\u{7f}\u{9b}\u{d}\u{202e}"
-        );
     }
 
     #[test]

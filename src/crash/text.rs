@@ -10,6 +10,7 @@ use ebbtide_crash::{KeptCut, Replayed, harm};
 use ebbtide_lab::experiment::ServerRole;
 use ebbtide_text::{change, change_interval, figure, latency, seed, whole};
 
+use crate::run::text::NOTES;
 use crate::text::{TextTable, seconds, size, timestamp};
 
 /// The kept images of bad cuts.
@@ -53,8 +54,6 @@ fn found(kinds: &[VerdictKind]) -> String {
     if words.is_empty() { "clean".to_owned() } else { words.join(", ") }
 }
 
-/// At most so many remarks; the report has all of them.
-const NOTES: usize = 5;
 /// Bad cuts that are shown at most; the report and `--kept` have more.
 const EXAMPLES: usize = 3;
 /// Lines of a bad cut that are shown at most.

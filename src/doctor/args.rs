@@ -52,6 +52,9 @@ pub(crate) struct DoctorArgs {
     /// new or worse
     #[arg(long, value_name = "FILE", conflicts_with = "explain")]
     pub(super) baseline: Option<PathBuf>,
+    /// Print each finding in full (evidence, fix, gain, risk, cost, sources), and what could not be checked
+    #[arg(long, conflicts_with = "explain")]
+    pub(super) details: bool,
     /// Also write the answer as a page that opens offline
     #[arg(long, value_name = "FILE", conflicts_with = "explain")]
     pub(super) html: Option<PathBuf>,

@@ -10,7 +10,7 @@ use ebbtide_observe::{Observation, switch};
 pub(super) fn fragment(observation: &Observation, findings: &[Finding]) -> String {
     let mut text = format!(
         "# Fixes of `ebbtide doctor` for {}.\n# Read each finding first: ebbtide doctor --explain CODE. Take out what you do not want.\n[mysqld]\n",
-        super::text::server(observation)
+        super::document::server(observation)
     );
     let mut before = String::new();
     let mut done = BTreeSet::new();

@@ -10,9 +10,10 @@ use ebbtide_doctor::proof::{Scale, propose};
 use ebbtide_lab::experiment::{self, Overrides};
 use ebbtide_mysql::Binary;
 use ebbtide_observe::{Files, Flavour, Observation, Origin, Version};
+use ebbtide_report::TextOptions;
 use proptest::prelude::*;
 
-use super::{Answer, report, text};
+use super::{Answer, document};
 
 macro_rules! sample {
     ($name:literal) => {
@@ -115,7 +116,9 @@ fn changed(text: &str, changes: &[Edit]) -> String {
 fn judged(seen: &Observation) {
     let findings = judge(seen, &Catalog::builtin());
     let answer = Answer { observation: seen, findings: &findings, baseline: None, proof: None };
-    let printed = text::answer(&answer) + &report::markdown(&answer) + &report::page(&answer).to_html();
+    let document = document::document(&answer);
+    let options = TextOptions { details: true, ..TextOptions::default() };
+    let printed = document.to_text(options) + &document.to_markdown() + &document.to_html();
     assert!(!printed.is_empty());
     serde_json::to_string(&super::json::Diagnosis::of(&answer)).unwrap();
     proposed(seen, &findings);

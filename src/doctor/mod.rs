@@ -1,12 +1,13 @@
 //! `ebbtide doctor`: what is wrong with the storage of a MySQL or MariaDB server, read-only.
 //!
 //! [`ebbtide_doctor`] looks and proves, and [`ebbtide_advisor`] judges. [`args`] says what is asked, [`collect`] has it observed and
-//! [`prove`] runs fixes in the lab; [`text`], [`page`] and [`json`] print the answer, [`proof_text`] a proof, [`cnf`] a fragment of
-//! my.cnf and [`report`] pages, and [`output`] writes files. [`refusal`] gives the errors of the library their exit codes.
+//! [`prove`] runs fixes in the lab; [`document`] is the answer as text, page and Markdown, with [`proof_text`], and [`json`] that for
+//! programs. [`page`] explains checks, [`cnf`] makes a fragment of my.cnf, and [`output`] writes files. [`refusal`] gives the errors of the library their exit codes.
 
 mod args;
 mod cnf;
 mod collect;
+mod document;
 #[cfg(test)]
 mod fuzz;
 pub(crate) mod json;
@@ -16,8 +17,6 @@ mod password;
 mod proof_text;
 mod prove;
 mod refusal;
-mod report;
-mod text;
 
 use ebbtide_advisor::{Assessment, Check, Finding, Severity, in_order, judge};
 use ebbtide_catalog::Catalog;
@@ -28,6 +27,7 @@ use ebbtide_observe::Observation;
 use crate::answers;
 use crate::exit::{self, Exit};
 use crate::home::HomePath;
+use crate::terminal::{ColorWhen, text_options};
 use crate::text::{line, printable, write};
 pub(crate) use args::DoctorArgs;
 use args::{CaptureArgs, DoctorCommand, Explain};
@@ -39,7 +39,12 @@ use refusal::refuse;
 ///
 /// # Errors
 /// A volume that there is not, or a file that is no capture (exit code 2); a server that does not answer (exit code 3).
-pub(crate) fn run(args: &DoctorArgs, place: anyhow::Result<HomePath>, json: bool) -> anyhow::Result<Exit> {
+pub(crate) fn run(
+    args: &DoctorArgs,
+    place: anyhow::Result<HomePath>,
+    color: ColorWhen,
+    json: bool,
+) -> anyhow::Result<Exit> {
     let home = place.as_ref().ok();
     if let Some(DoctorCommand::Capture(capture)) = &args.command {
         return self::capture(capture, home, json);
@@ -81,7 +86,11 @@ pub(crate) fn run(args: &DoctorArgs, place: anyhow::Result<HomePath>, json: bool
     } else if args.cnf {
         write(&printable(&cnf::fragment(&observation, &findings)))?;
     } else {
-        line(&printable(&text::answer(&answer)));
+        let options = text_options(color, args.details);
+        write(&document::document(&answer).to_text(options))?;
+        if !answer.found().is_empty() {
+            write(&format!("\n{}", options.sentence(more(args))))?;
+        }
     }
     // After the answer, which a full disk does not take away.
     let written = write_files(args, &answer);
@@ -92,6 +101,15 @@ pub(crate) fn run(args: &DoctorArgs, place: anyhow::Result<HomePath>, json: bool
     let counts = |finding: &&Finding| baseline.as_ref().is_none_or(|baseline| baseline.counts(finding));
     let worst = findings.iter().filter(counts).filter_map(|finding| finding.severity).max();
     Ok(if worst >= Some(args.fail_on) { Exit::Finding } else { Exit::Clean })
+}
+
+/// The last line: where the rest is.
+const fn more(args: &DoctorArgs) -> &'static str {
+    if args.details {
+        "more of a check: ebbtide doctor --explain CODE; settings as a file: --cnf"
+    } else {
+        "each in full: --details; settings as a file: --cnf; page: --html FILE"
+    }
 }
 
 /// What is printed: what was seen, what the checks found, and what changed since before.
@@ -114,10 +132,10 @@ impl<'a> Answer<'a> {
 /// Writes the page and the Markdown, where they are asked for.
 fn write_files(args: &DoctorArgs, answer: &Answer<'_>) -> anyhow::Result<()> {
     if let Some(file) = &args.html {
-        output::write(file, &report::page(answer).to_html())?;
+        output::write(file, &document::document(answer).to_html())?;
     }
     if let Some(file) = &args.markdown {
-        output::write(file, &printable(&report::markdown(answer)))?;
+        output::write(file, &printable(&document::document(answer).to_markdown()))?;
     }
     Ok(())
 }
@@ -187,6 +205,9 @@ mod tests {
         let file = dir.path().join("variables");
         std::fs::write(&file, "version\t8.0.36\nlog_bin\tON\nsync_binlog\t0\n").unwrap();
         let line = <Line as clap::Parser>::try_parse_from(["x", "--from", file.to_str().unwrap()]).unwrap();
-        assert_eq!(run(&line.args, Err(anyhow::anyhow!("there is no HOME")), true).unwrap(), Exit::Finding);
+        assert_eq!(
+            run(&line.args, Err(anyhow::anyhow!("there is no HOME")), ColorWhen::Never, true).unwrap(),
+            Exit::Finding
+        );
     }
 }

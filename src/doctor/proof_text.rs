@@ -4,13 +4,11 @@ use ebbtide_advisor::MeasuredGain;
 use ebbtide_doctor::proof::{Matched, Proof};
 use ebbtide_text::{change, change_interval, figure};
 
-use crate::text::{TextTable, count};
-
-/// Notes that a terminal shows.
-const NOTES: usize = 4;
+use crate::text::count;
+use ebbtide_report::{Block, Cell, Fold, Note, Section, Table};
 
 /// How the proof was made, in sentences.
-pub(super) fn sentences(proof: &Proof) -> Vec<String> {
+fn sentences(proof: &Proof) -> Vec<String> {
     let mut all = Vec::new();
     if let Some(directory) = &proof.directory {
         let part = match proof.divided_by {
@@ -42,35 +40,27 @@ pub(super) fn rows(proof: &Proof) -> Vec<[String; 4]> {
     proof.figures.iter().map(row).collect()
 }
 
-/// The sentences of a terminal: of many notes the first.
-fn brief(proof: &Proof) -> Vec<String> {
-    let mut all = sentences(proof);
-    let is_note = |text: &String| text.starts_with("Note: ");
-    let first = all.iter().position(is_note).unwrap_or(0);
-    let notes = all.iter().filter(|text| is_note(text)).count();
-    if notes > NOTES {
-        let more = format!("{} more notes are in the report.", notes - NOTES);
-        all.splice(first + NOTES..first + notes, [more]);
-    }
-    all
-}
-
-/// The whole as text.
-pub(super) fn whole(proof: &Proof) -> String {
-    let mut text = String::from("\nProof:\n");
-    for sentence in brief(proof) {
-        text += &format!("  {sentence}\n");
-    }
+/// The proof: how it was made, and how like the server's its workload was.
+pub(super) fn section(proof: &Proof) -> Section {
+    let (notes, sentences): (Vec<String>, Vec<String>) =
+        sentences(proof).into_iter().partition(|text| text.starts_with("Note: "));
+    let mut blocks = vec![Block::Notes(sentences.into_iter().map(Note::plain).collect())];
     if !proof.figures.is_empty() {
-        let mut table = TextTable::new(&HEADS);
-        rows(proof).into_iter().for_each(|row| table.row(row));
-        text += &format!("\n{}\n", table.text());
+        blocks.push(Block::Table(Table {
+            columns: ["Workload", "Observed", "Measured", "Ratio"].map(str::to_owned).to_vec(),
+            rows: rows(proof).into_iter().map(|row| row.map(Cell::from).to_vec()).collect(),
+            ..Table::default()
+        }));
     }
-    text
+    if !notes.is_empty() {
+        let notes = notes.into_iter().map(Note::plain).collect();
+        blocks.push(Block::Fold(Fold {
+            summary: "Notes of the proof".into(),
+            blocks: vec![Block::Notes(notes)],
+        }));
+    }
+    Section::new("Proof", blocks)
 }
-
-/// The columns of the figures.
-pub(super) const HEADS: [&str; 4] = ["WORKLOAD", "OBSERVED", "MEASURED", "RATIO"];
 
 /// What was measured of a fix, in a sentence without a full stop.
 pub(super) fn gain(measured: &MeasuredGain) -> String {

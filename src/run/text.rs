@@ -199,6 +199,9 @@ pub(super) fn prepared(all: &[Prepared]) {
     table.print("no prepared data");
 }
 
+/// Notes that a terminal shows; the report has all.
+pub(crate) const NOTES: usize = 3;
+
 /// What was found.
 pub(super) fn verdict(record: &LabRun, summary: &Summary, report: &Path) -> String {
     let mut text = String::new();
@@ -224,9 +227,12 @@ pub(super) fn verdict(record: &LabRun, summary: &Summary, report: &Path) -> Stri
     if let Some(repetition) = &summary.repeated {
         let _ = writeln!(text, "{}\n", runs(repetition));
     }
-    for note in &summary.notes {
+    for note in summary.notes.iter().take(NOTES) {
         let arm = note.arm.as_ref().map(|arm| format!("{arm}: ")).unwrap_or_default();
         let _ = writeln!(text, "note: {arm}{}", note.text);
+    }
+    if summary.notes.len() > NOTES {
+        let _ = writeln!(text, "note: {} more in the report", summary.notes.len() - NOTES);
     }
     let _ = writeln!(text, "again: {}", record.command);
     text + &format!("report: {}", report.display())
@@ -308,16 +314,19 @@ fn promotions(record: &LabRun) -> Vec<String> {
     record.trials.iter().filter_map(line).collect()
 }
 
-/// A line for each claim of a document, by its verdict.
+/// How many claims of documents got which verdict, in a line: `claims of documents: 1 reproduced, 5 not testable here`.
+/// Each claim with its reason is in the report.
 pub(crate) fn claims(claims: &[JudgedClaim]) -> String {
-    let line = |judged: &JudgedClaim| {
-        let verdict = judged.verdict.words();
-        let why = judged.verdict.why();
-        let why = if why.is_empty() { String::new() } else { format!(": {why}") };
-        let document = judged.claim.document.key();
-        format!("{document}, {}: {}\n    {verdict}{why}", judged.claim.place, judged.claim.says)
-    };
-    claims.iter().map(line).collect::<Vec<_>>().join("\n")
+    let mut verdicts: Vec<(&str, usize)> = Vec::new();
+    for judged in claims {
+        let words = judged.verdict.words();
+        match verdicts.iter_mut().find(|(known, _)| *known == words) {
+            Some((_, number)) => *number += 1,
+            None => verdicts.push((words, 1)),
+        }
+    }
+    let counts: Vec<String> = verdicts.iter().map(|(words, number)| format!("{number} {words}")).collect();
+    format!("claims of documents, in the report: {}", counts.join(", "))
 }
 
 /// What the figures of the backups' table are.
@@ -422,7 +431,7 @@ pub(super) fn all_measured(summary: &Summary) -> bool {
 #[cfg(test)]
 mod tests {
     use ebbtide_lab::page::{page, synthetic};
-    use ebbtide_lab::summary::summarize;
+    use ebbtide_lab::summary::{Note, summarize};
     use ebbtide_text::{change, change_interval, typeset};
 
     use super::*;
@@ -430,6 +439,20 @@ mod tests {
     /// The rows of all tables of a page, as its markup has them.
     fn rows(html: &str) -> Vec<&str> {
         html.split("<tr>").skip(1).filter_map(|rest| Some(rest.split_once("</tr>")?.0)).collect()
+    }
+
+    #[test]
+    fn the_last_screen_counts_claims_and_has_three_notes_at_most() {
+        let record = synthetic::run(&synthetic::TUNED, 3, 30, 7);
+        let mut summary = summarize(&record);
+        let note =
+            summary.notes.first().cloned().unwrap_or_else(|| Note { arm: None, text: "a note".into() });
+        summary.notes = vec![note; 5];
+        let shown = verdict(&record, &summary, Path::new("/r/report.html"));
+        assert_eq!(shown.matches("note: ").count(), NOTES + 1, "{shown}");
+        assert!(shown.contains("note: 2 more in the report"), "{shown}");
+        assert!(shown.ends_with("report: /r/report.html"), "{shown}");
+        assert!(shown.lines().count() <= 24, "{shown}");
     }
 
     #[test]

@@ -504,9 +504,13 @@ fn the_exit_code_follows_the_severity_and_the_text_begins_with_the_verdict() {
     let ran = home.run(&["doctor", "--from", path]);
     assert_eq!(ran.code, 1);
     assert!(ran.stdout.starts_with("2 findings: 1 high, 1 low.\n"), "{}", ran.stdout);
-    assert!(
-        ran.stdout.contains("SET PERSIST sync_binlog = 1;") && ran.stdout.contains("Could not be checked:")
-    );
+    assert!(ran.stdout.contains("\nFix of D03:\nSET PERSIST sync_binlog = 1;\n"), "{}", ran.stdout);
+    assert!(ran.stdout.lines().count() <= 24, "one screen: {}", ran.stdout);
+    assert!(!ran.stdout.contains("\nCould not be checked\n"), "{}", ran.stdout);
+    let details = home.run(&["doctor", "--from", path, "--details"]).stdout;
+    for part in ["\nCould not be checked\n", "Rule  ", "Risk  ", "Cost  "] {
+        assert!(details.contains(part), "{part}: {details}");
+    }
     assert_eq!(home.run(&["doctor", "--from", path, "--fail-on=critical"]).code, 0);
     assert_eq!(home.run(&["doctor", "--from", path, "--fail-on=high"]).code, 1);
     let cnf = home.run(&["doctor", "--from", path, "--cnf"]);
@@ -540,9 +544,9 @@ fn a_baseline_shows_what_changed_and_only_new_findings_count() {
         "after",
         &format!("{head}sync_binlog\t9\ninnodb_stats_on_metadata\tOFF\ninnodb_file_per_table\tOFF\n"),
     );
-    let ran = home.run(&["doctor", "--from", &after, "--baseline", &baseline]);
+    let ran = home.run(&["doctor", "--from", &after, "--baseline", &baseline, "--details"]);
     assert_eq!(ran.code, 1, "{ran:?}");
-    for part in ["1 new, 1 gone, 1 changed", "C07", "Gone: C06", "Before sync_binlog: 0, now 9"] {
+    for part in ["1 new, 1 gone, 1 changed", "C07", "Gone: C06", "Before  sync_binlog: 0, now 9"] {
         assert!(ran.stdout.contains(part), "{part}: {}", ran.stdout);
     }
     let json = home.run(&["doctor", "--from", &after, "--baseline", &baseline, "--json"]).json();

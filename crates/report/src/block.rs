@@ -146,6 +146,9 @@ pub struct Table {
     /// go. The first column always stays.
     #[serde(skip)]
     pub spare: Vec<usize>,
+    /// Rows that text shows to readers who do not ask for details, which then counts the others; None for all.
+    #[serde(skip)]
+    pub first_rows: Option<usize>,
 }
 
 impl Table {

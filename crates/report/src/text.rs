@@ -1,12 +1,14 @@
 //! The report as text for a terminal: wrapped at its width, with colours where it has them.
 //!
 //! Charts are left to the page. A table that is too wide first wraps its columns of words, then leaves out columns, and says
-//! which ones. Among details nothing is left out: there each row becomes a list.
+//! which ones. Among details nothing is left out: there each row becomes a list. What could control a terminal, such as an escape in
+//! a value, is written as text.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
+use ebbtide_text::printable;
 use textwrap::core::{Word, display_width};
 use textwrap::{Options, WordSeparator, WordSplitter};
 
@@ -86,11 +88,14 @@ impl Text {
 
     fn blocks(&mut self, blocks: &[Block]) {
         let options = self.options;
+        let mut after_sentence = true;
         for block in blocks.iter().filter(|block| is_written(block, options)) {
-            // Between blocks of lines that belong together there is an empty line; sentences follow each other.
-            if !matches!(block, Block::Text(_) | Block::Link(_)) {
+            // Sentences follow each other; between other blocks there is an empty line.
+            let is_sentence = matches!(block, Block::Text(_) | Block::Link(_));
+            if !(is_sentence && after_sentence) {
                 self.gap();
             }
+            after_sentence = is_sentence || matches!(block, Block::Findings(_));
             match block {
                 Block::Verdicts(verdicts) => verdicts.iter().for_each(|verdict| self.verdict(verdict)),
                 Block::Findings(findings) => {
@@ -130,7 +135,7 @@ impl Text {
     /// Wraps a text; its first line begins with `first`, the others with `rest`.
     fn paragraph(&mut self, first: &str, rest: &str, text: &str, style: Style) {
         let options = wrapped_to(self.options.columns).initial_indent(first).subsequent_indent(rest);
-        for line in textwrap::wrap(text, options) {
+        for line in textwrap::wrap(&printable(text), options) {
             self.line(&line, style);
         }
     }
@@ -163,7 +168,7 @@ impl Text {
         let width = width.min(self.options.columns / 3);
         let rest = " ".repeat(width + GAP);
         for fact in facts {
-            let first = format!("{}{}", padded(&fact.label, width, false), " ".repeat(GAP));
+            let first = format!("{}{}", padded(&printable(&fact.label), width, false), " ".repeat(GAP));
             self.paragraph(&first, &rest, &fact.value, Style::new());
         }
     }
@@ -173,7 +178,7 @@ impl Text {
         if !listing.label.is_empty() {
             self.paragraph("", "", &format!("{}:", listing.label.trim_end_matches(':')), Style::new());
         }
-        for line in listing.text.lines() {
+        for line in printable(&listing.text).lines() {
             self.line(&continued(line, self.options.columns), Style::new());
         }
     }
@@ -191,12 +196,15 @@ impl Text {
         if self.in_details && !layout.left_out.is_empty() {
             return self.records(table);
         }
-        let heads: Vec<Cow<'_, str>> =
-            table.columns.iter().map(|head| Cow::Borrowed(head.as_str())).collect();
+        let heads: Vec<Cow<'_, str>> = table.columns.iter().map(|head| printable(head)).collect();
         self.row(&layout, &heads, |_| bold());
-        for row in &table.rows {
+        let shown = table.first_rows.filter(|_| !self.options.details).unwrap_or(usize::MAX);
+        for row in table.rows.iter().take(shown) {
             let texts: Vec<Cow<'_, str>> = row.iter().map(cell_text).collect();
             self.row(&layout, &texts, |column| tone(row[column].tone));
+        }
+        if table.rows.len() > shown {
+            self.line(&format!("and {} more", table.rows.len() - shown), Style::new());
         }
         let left_out: Vec<&str> =
             layout.left_out.iter().map(|column| table.columns[*column].as_str()).collect();
@@ -372,9 +380,9 @@ fn cell_text(cell: &Cell) -> Cow<'_, str> {
         return spark(&cell.spark).into();
     }
     if cell.detail.is_empty() {
-        cell.text.as_str().into()
+        printable(&cell.text)
     } else {
-        format!("{} ({})", cell.text, cell.detail).into()
+        printable(&format!("{} ({})", cell.text, cell.detail)).into_owned().into()
     }
 }
 

@@ -18,4 +18,4 @@ pub use figure::{change, change_interval, figure, fixed, percent, whole, without
 pub use names::{closest, did_you_mean};
 pub use size::{bytes, size};
 pub use time::{latency, rough, seconds, span, timestamp};
-pub use words::{count, list, typeset};
+pub use words::{count, list, printable, typeset};

@@ -1,6 +1,7 @@
 //! Counts, lists, and what print makes of a text.
 
 use crate::figure::whole;
+use std::borrow::Cow;
 
 /// A number with its noun: `1 trial`, `2 trials`, `3,000 cuts`.
 #[must_use]
@@ -26,9 +27,37 @@ pub fn typeset(figure: &str) -> String {
     figure.strip_suffix('x').map_or(figure.clone(), |ratio| format!("{ratio}\u{d7}"))
 }
 
+/// Text that may hold a user's words, as a terminal may get it: what could move the cursor or hide something is
+/// written as `\u{1b}`. Ends of lines and tabs stay.
+#[must_use]
+pub fn printable(text: &str) -> Cow<'_, str> {
+    // The last two ranges set the direction of writing (Unicode Standard Annex 9).
+    let harms = |c: char| {
+        (c.is_control() && !matches!(c, '\n' | '\t'))
+            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    if !text.contains(harms) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if harms(c) { out.extend(c.escape_unicode()) } else { out.push(c) }
+    }
+    Cow::Owned(out)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_could_change_a_terminal_is_written_as_an_escape() {
+        assert_eq!(printable("plain\tä\n"), "plain\tä\n");
+        assert_eq!(
+            printable("a\u{1b}[31mb\u{7}\u{7f}\u{9b}\r\u{202e}"),
+            r"a\u{1b}[31mb\u{7}\u{7f}\u{9b}\u{d}\u{202e}"
+        );
+    }
 
     #[test]
     fn one_of_a_thing_is_singular() {

@@ -56,12 +56,11 @@ fn a_table_that_is_too_wide_wraps_words_then_leaves_out_its_spare_column_and_say
     let wrapped = text(vec![Block::Table(table())], columns(80));
     assert_eq!(
         wrapped,
-        "Volume                              tps   IOPS  Limited by\n\
-         gp3:size=600GiB        598 (430 to 863)  3,000  the volume's IOPS\n\
-         io2:size=600GiB,     1,601 (430 to 863)  5,000  the processors,\n\
-         iops=5000                                       and a little by\n\
-         \u{20}                                               the volume's\n\
-         \u{20}                                               latency\n"
+        "Volume                                    tps   IOPS  Limited by\n\
+         gp3:size=600GiB              598 (430 to 863)  3,000  the volume's IOPS\n\
+         io2:size=600GiB,iops=5000  1,601 (430 to 863)  5,000  the processors, and a\n\
+         \u{20}                                                     little by the volume's\n\
+         \u{20}                                                     latency\n"
     );
     let narrow = text(vec![Block::Table(table())], columns(60));
     assert!(narrow.starts_with("Volume                              tps  Limited by\n"), "{narrow}");
@@ -97,6 +96,35 @@ fn a_table_of_details_that_is_too_wide_is_a_list_for_each_row() {
         shown.split_once("\n\nio2").expect("two lists").0,
         "Intervals\n\ngp3:size=600GiB\ntps         598 (430 to 863)\nIOPS        3,000\nLimited by  the volume's IOPS"
     );
+}
+
+#[test]
+fn a_long_table_shows_its_first_rows_and_counts_the_others_until_details_are_asked_for() {
+    let rows = (1..=9).map(|number| vec![Cell::from(format!("D{number:02}"))]).collect();
+    let table = Table { columns: vec!["Code".into()], rows, first_rows: Some(7), ..Table::default() };
+    let block = || vec![Block::Table(table.clone())];
+    assert!(text(block(), TextOptions::default()).ends_with("D07\nand 2 more\n"));
+    let all = text(block(), TextOptions { details: true, ..TextOptions::default() });
+    assert!(all.ends_with("D09\n") && !all.contains("more"), "{all}");
+}
+
+/// A value comes from a server or a file. It must not move the cursor, hide what is behind it, or pass for a colour.
+#[test]
+fn no_value_controls_the_terminal() {
+    let hostile = "a\u{1b}[2Jb\u{202e}c";
+    let row = vec![Cell { detail: hostile.into(), ..Cell::from(hostile) }];
+    let table =
+        Table { caption: hostile.into(), columns: vec![hostile.into()], rows: vec![row], ..Table::default() };
+    let blocks = vec![
+        Block::Findings(vec![hostile.into()]),
+        Block::Facts(vec![Fact::new(hostile, hostile)]),
+        Block::Table(table),
+        Block::Listing(Listing { label: hostile.into(), text: hostile.into() }),
+        Block::Notes(vec![Note::plain(hostile)]),
+    ];
+    let shown = text(blocks, TextOptions::default());
+    assert!(!shown.contains(['\u{1b}', '\u{202e}']), "{shown:?}");
+    assert_eq!(shown.matches("a\\u{1b}[2Jb\\u{202e}c").count(), 10, "{shown}");
 }
 
 #[test]
