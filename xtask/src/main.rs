@@ -29,6 +29,7 @@ fn main() -> Result<ExitCode> {
     let args: Vec<String> = env::args().skip(1).collect();
     match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["tidy"] => tidy::run(),
+        ["tidy", "--shrink"] => tidy::shrink(),
         ["flaky", ref words @ ..] => flaky::run(words),
         ["schemas"] => schemas::run(),
         ["aws-models", botocore] => aws_models::run(botocore),
@@ -76,7 +77,7 @@ fn standard_input() -> io::Result<String> {
 }
 
 fn usage() -> String {
-    let jobs = "cargo xtask tidy | cargo xtask schemas | cargo xtask test-programs";
+    let jobs = "cargo xtask tidy [--shrink] | cargo xtask schemas | cargo xtask test-programs";
     format!(
         "usage: {jobs} | cargo xtask test-log count|shorten|failures|time|slowest < LOG | {} | {} | {}",
         aws_models::USAGE,

@@ -20,6 +20,8 @@ pub(super) struct Rules {
     pub(super) modules: Modules,
     #[serde(default)]
     pub(super) paths: Paths,
+    #[serde(default)]
+    pub(super) names: Names,
     pub(super) repeat: Repeat,
     pub(super) sizes: Sizes,
 }
@@ -119,6 +121,18 @@ pub(super) struct KnownPath {
     pub(super) file: String,
     pub(super) path: String,
     pub(super) reason: String,
+}
+
+/// Names that say nothing.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Names {
+    /// Of variables and parameters.
+    pub(super) variables: Vec<String>,
+    /// Of types.
+    pub(super) types: Vec<String>,
+    /// Of types, where several have the name.
+    pub(super) repeated: Vec<String>,
 }
 
 /// Which tests `cargo xtask flaky` leaves out.
