@@ -3,6 +3,9 @@
 //! tests in a log, shortens it, cuts out its failures, adds times or lists the slowest tests, `cargo xtask
 //! test-programs` builds and lists the test programs, `cargo xtask flaky` repeats tests and lists those that do not
 //! always pass.
+//!
+//! The rules are `run` in `xtask/src/tidy.rs`, with their data in `xtask/tidy.toml`. A new rule is a function there, with a test that plants
+//! the fault.
 #![forbid(unsafe_code)]
 
 mod aws_models;

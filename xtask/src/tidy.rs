@@ -99,7 +99,7 @@ pub(crate) fn run() -> Result<ExitCode> {
     paths::check(&repo, &folders, &rules.paths, &mut findings);
     names::check(&sources, &rules.names, &known_names(&repo)?, &mut findings);
     deterministic::check(&metadata, &sources, &rules.repeat, &mut findings);
-    docs::check(&repo, &mut findings);
+    docs::check(&repo, &rules.sizes.documents, &mut findings);
     promises::check(&repo, &sources, &mut findings);
     check_schemas(&repo, &mut findings);
     commands::check(&repo, &commands::Programs::of(&metadata), &mut findings);

@@ -151,6 +151,9 @@ pub(super) struct Repeat {
 pub(super) struct Sizes {
     pub(super) file_lines: usize,
     pub(super) function_lines: usize,
+    /// How long documents may be that are to be read whole, by path.
+    #[serde(default)]
+    pub(super) documents: BTreeMap<String, usize>,
     #[serde(default)]
     pub(super) exceptions: Vec<Ratchet>,
 }
