@@ -3,6 +3,9 @@
 //! tests in a log, shortens it, cuts out its failures, adds times or lists the slowest tests, `cargo xtask
 //! test-programs` builds and lists the test programs, `cargo xtask flaky` repeats tests and lists those that do not
 //! always pass.
+//!
+//! The rules are `run` in `xtask/src/tidy.rs`, with their data in `xtask/tidy.toml`. A new rule is a function there, with a test that plants
+//! the fault.
 #![forbid(unsafe_code)]
 
 mod aws_models;
@@ -29,6 +32,7 @@ fn main() -> Result<ExitCode> {
     let args: Vec<String> = env::args().skip(1).collect();
     match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["tidy"] => tidy::run(),
+        ["tidy", "--shrink"] => tidy::shrink(),
         ["flaky", ref words @ ..] => flaky::run(words),
         ["schemas"] => schemas::run(),
         ["aws-models", botocore] => aws_models::run(botocore),
@@ -76,7 +80,7 @@ fn standard_input() -> io::Result<String> {
 }
 
 fn usage() -> String {
-    let jobs = "cargo xtask tidy | cargo xtask schemas | cargo xtask test-programs";
+    let jobs = "cargo xtask tidy [--shrink] | cargo xtask schemas | cargo xtask test-programs";
     format!(
         "usage: {jobs} | cargo xtask test-log count|shorten|failures|time|slowest < LOG | {} | {} | {}",
         aws_models::USAGE,

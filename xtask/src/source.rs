@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use proc_macro2::{Span, TokenStream, TokenTree};
 use syn::{
-    Attribute, Block, ImplItemFn, Item, ItemFn, ItemMacro, ItemMod, Path, Signature, TraitItemFn, UseTree,
+    Attribute, Block, FieldPat, Ident, ImplItemFn, Item, ItemFn, ItemMacro, ItemMod, PatIdent, Path,
+    Signature, TraitItemFn, UseTree,
     spanned::Spanned,
     visit::{self, Visit},
 };
@@ -26,6 +27,13 @@ pub(crate) struct Named {
     pub(crate) is_import: bool,
 }
 
+/// A variable, a parameter or a type that the code (tests apart) defines.
+#[derive(Debug)]
+pub(crate) struct Defined {
+    pub(crate) name: String,
+    pub(crate) line: usize,
+}
+
 /// The findings of the walk.
 #[derive(Debug, Default)]
 pub(crate) struct Source {
@@ -42,6 +50,10 @@ pub(crate) struct Source {
     pub(crate) named: Vec<Named>,
     /// Paths inside tests.
     pub(crate) named_in_tests: Vec<Named>,
+    /// Variables and parameters outside tests; not those that a pattern names after a field.
+    pub(crate) variables: Vec<Defined>,
+    /// Types and traits outside tests.
+    pub(crate) types: Vec<Defined>,
     /// Lines of modules that exist for tests only.
     pub(crate) test_lines: usize,
     inside_test: usize,
@@ -80,6 +92,12 @@ impl Source {
         if is_test(attributes) {
             self.tests.push(signature.ident.to_string());
         }
+    }
+
+    /// What the code defines under a name; None in tests.
+    fn defined(&self, ident: &Ident) -> Option<Defined> {
+        let defined = || Defined { name: ident.to_string(), line: ident.span().start().line };
+        (self.inside_test == 0).then(defined)
     }
 
     fn name(&mut self, path: String, span: Span, is_import: bool) {
@@ -126,10 +144,33 @@ impl Source {
 
 impl<'ast> Visit<'ast> for Source {
     fn visit_item(&mut self, item: &'ast Item) {
-        if let Item::Use(item) = item {
-            self.with_test_code(&item.attrs, |source| source.used("", &item.tree));
-        } else {
-            visit::visit_item(self, item);
+        let (attributes, ident) = match item {
+            Item::Use(item) => {
+                return self.with_test_code(&item.attrs, |source| source.used("", &item.tree));
+            }
+            Item::Enum(item) => (&item.attrs, &item.ident),
+            Item::Struct(item) => (&item.attrs, &item.ident),
+            Item::Trait(item) => (&item.attrs, &item.ident),
+            Item::Type(item) => (&item.attrs, &item.ident),
+            Item::Union(item) => (&item.attrs, &item.ident),
+            _ => return visit::visit_item(self, item),
+        };
+        self.with_test_code(attributes, |source| {
+            let defined = source.defined(ident);
+            source.types.extend(defined);
+            visit::visit_item(source, item);
+        });
+    }
+
+    fn visit_pat_ident(&mut self, pattern: &'ast PatIdent) {
+        let defined = self.defined(&pattern.ident);
+        self.variables.extend(defined);
+        visit::visit_pat_ident(self, pattern);
+    }
+
+    fn visit_field_pat(&mut self, pattern: &'ast FieldPat) {
+        if pattern.colon_token.is_some() {
+            visit::visit_field_pat(self, pattern);
         }
     }
 

@@ -8,6 +8,7 @@ mod deterministic;
 mod docs;
 mod edges;
 mod modules;
+mod names;
 mod paths;
 mod promises;
 mod rules;
@@ -60,11 +61,32 @@ fn line_of(text: &str, byte: usize) -> usize {
 /// Rust files by path.
 type Sources = BTreeMap<String, Source>;
 
+/// Lowers the counts of known names to what is left of them.
+pub(crate) fn shrink() -> Result<ExitCode> {
+    let metadata = MetadataCommand::new().no_deps().exec().context("cargo metadata failed")?;
+    let repo = Repo::read(metadata.workspace_root.as_std_path())?;
+    let sources = parse(&repo, &mut Findings::default());
+    let text = names::shrunk(&sources, &read_rules(&repo)?.names, &known_names(&repo)?);
+    let path = metadata.workspace_root.join(names::KNOWN);
+    fs::write(&path, text).with_context(|| format!("cannot write {path}"))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn read_rules(repo: &Repo) -> Result<Rules> {
+    let text = repo.text("xtask/tidy.toml").context("xtask/tidy.toml is missing")?;
+    toml::from_str(text).context("xtask/tidy.toml is not as it should be")
+}
+
+fn known_names(repo: &Repo) -> Result<names::Known> {
+    let text = repo.text(names::KNOWN).with_context(|| format!("{} is missing", names::KNOWN))?;
+    toml::from_str(text).with_context(|| format!("{} is not as it should be", names::KNOWN))
+}
+
 /// Checks every rule; prints what breaks one, and the size of code and tests.
 pub(crate) fn run() -> Result<ExitCode> {
     let metadata = MetadataCommand::new().no_deps().exec().context("cargo metadata failed")?;
     let repo = Repo::read(metadata.workspace_root.as_std_path())?;
-    let rules: Rules = toml::from_str(repo.text("xtask/tidy.toml").context("xtask/tidy.toml is missing")?)?;
+    let rules = read_rules(&repo)?;
     let mut findings = Findings::default();
     let sources = parse(&repo, &mut findings);
 
@@ -75,8 +97,9 @@ pub(crate) fn run() -> Result<ExitCode> {
     sources::check_bans(&sources, &folders, &rules, &mut findings);
     modules::check(&sources, &folders, &rules, &mut findings);
     paths::check(&repo, &folders, &rules.paths, &mut findings);
+    names::check(&sources, &rules.names, &known_names(&repo)?, &mut findings);
     deterministic::check(&metadata, &sources, &rules.repeat, &mut findings);
-    docs::check(&repo, &mut findings);
+    docs::check(&repo, &rules.sizes.documents, &mut findings);
     promises::check(&repo, &sources, &mut findings);
     check_schemas(&repo, &mut findings);
     commands::check(&repo, &commands::Programs::of(&metadata), &mut findings);
@@ -85,6 +108,7 @@ pub(crate) fn run() -> Result<ExitCode> {
         eprintln!("{finding}");
     }
     println!("{}", sizes(&repo, &sources));
+    println!("{}", names::counts(&sources, &rules.names));
     let tidy = findings.0.is_empty();
     println!("{}", if tidy { "tidy" } else { "not tidy" });
     Ok(if tidy { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -4,6 +4,17 @@
 //! pure function of measurements and catalogue, and carries the arithmetic that it rests on, what has to
 //! be true, what it risks, and where the facts come from. It asks no server, reads no clock and prints
 //! nothing.
+//!
+//! # Where to begin reading
+//!
+//! - [`judge`] in `src/judgement.rs` has the answers of all checks. A check is a [`Check`] of [`AREAS`] in `src/checks`. It makes a
+//!   [`Finding`] of an observation, and reads values through a `View` (`src/view.rs`), which keeps what was read as evidence. How
+//!   to add a check: docs/extending.md.
+//! - D04 and W01 are the two checks of [`optimized_writes`], which `ebbtide crash --candidate` asks, too:
+//!   [`examine`](optimized_writes::examine) in `src/optimized_writes/check.rs`.
+//! - [`size`](sizing::size) in `src/sizing/answer.rs` is a whole sizing. The search is [`Space::cheapest`](sizing::Space::cheapest) in
+//!   `search.rs` beside it, whether volumes carry a load [`Demand::carried_by`](sizing::Demand::carried_by) in `carry.rs`, and what they count
+//!   of it `Charges` in `charge.rs`. It drives the model's own buckets, `BurstBucket::flow` of `ebbtide-volume`.
 #![forbid(unsafe_code)]
 
 mod aurora;

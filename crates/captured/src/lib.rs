@@ -4,6 +4,16 @@
 //! Toolkit, and the kernel's and sysstat's figures of devices.
 //!
 //! Each text is known by its content. What is in none of them stays unknown: no default is taken for a fact.
+//!
+//! # Where to begin reading
+//!
+//! - [`observation()`] makes an observation of texts; `pieces` finds of which kind each is. Captures are [`bundle`], option files
+//!   [`option_file`], files of sysstat `src/sysstat`.
+//! - Loads over time, for `ebbtide size`, are `src/recorded`. Metrics of CloudWatch are the tables `EBS` and `RDS` in
+//!   `src/cloudwatch/metric.rs`, with the statistic and unit that each needs; the readers of files are `json.rs` and `table.rs` beside it.
+//!
+//! A new kind of file is a variant of `Piece`, which `pieces` makes of a text, and which `Collected::take` adds to the observation. Name
+//! it in [`KNOWN`], put a sample into `tests/fixtures`, and its reader into a target of `crates/fuzz`.
 #![forbid(unsafe_code)]
 
 pub mod bundle;

@@ -4,6 +4,12 @@
 //! own file can override them. A [`Spec`] is the text that names a volume everywhere;
 //! [`Catalog::resolve`] turns it into the [`ebbtide_volume::Limits`] that the physics runs on, or
 //! refuses it in the words that AWS would use.
+//!
+//! # Where to begin reading
+//!
+//! [`Catalog::resolve`] in `src/resolve.rs` makes limits of a spec such as `gp3:size=500GiB`. How long a write to several copies
+//! takes is `Quorum::points` in `src/quorum.rs`. [`price_list::PriceList::read`] reads a price list of AWS. How to add a type of
+//! volume: docs/extending.md.
 #![forbid(unsafe_code)]
 
 mod asof;

@@ -8,6 +8,15 @@
 //! still does. [`harm()`] names what is wrong with a cut, [`results`] keeps it all, [`summary`] reports what was found, [`page`] makes the report of it.
 //!
 //! Experiments, prepared data, volumes and their servers are those of `ebbtide_lab`, which knows nothing of this crate.
+//!
+//! # Where to begin reading
+//!
+//! [`run()`] in `src/run.rs`; the verdict on an image in `src/checker.rs`, with the rules of `src/verdict.rs`, for a replica in
+//! `src/replica.rs`. The instant of a cut is `crash_images` of `ebbtide_device::engine`, the load with invariants
+//! `ebbtide_load::invariant`, and `ebbtide_mysql::recovery` reads what a recovered server left.
+//!
+//! The gain of a risky setting is a run of the lab, which `src/crash/gain.rs` of the program starts after the cuts. A crash run keeps
+//! its summary, and its report uses the lab's verdicts and curves (`verdicts_and_curves` of `crates/lab/src/page`).
 #![forbid(unsafe_code)]
 
 #[cfg(test)]

@@ -4,6 +4,14 @@
 //! What other programs and captures hold is read by `ebbtide-captured`, and either is judged by `ebbtide-advisor`.
 //! [`baseline`] holds findings against those of before, and [`proof`] makes an experiment of the lab that measures what fixes
 //! gain. Nothing here prints, and nothing of a server is changed.
+//!
+//! # Where to begin reading
+//!
+//! - A look at a live server is [`look()`] in `src/look.rs`, its machine [`machine::Machine`] in `src/machine.rs`.
+//! - Proofs: [`proof::propose`] in `src/proof/proposal.rs` makes an experiment of an observation, `fit` in `src/proof/rows.rs` the
+//!   lengths of its rows. `src/doctor/prove.rs` of the program runs it, as `ebbtide run` runs its experiments.
+//! - Every error is a variant of [`DoctorError`]. `src/doctor/refusal.rs` of the program gives each its exit code and hint. How another
+//!   command uses this crate: docs/extending.md.
 #![forbid(unsafe_code)]
 
 pub mod baseline;

@@ -5,6 +5,8 @@
 //!
 //! `./dev fuzz` runs the targets in the program `ebbtide-fuzz`, which is compiled for libFuzzer. `tests/kept.rs` runs them on
 //! the files of `corpus` and on the samples of other tests, without a fuzzer.
+//!
+//! A new target is a row of [`TARGETS`], a function of bytes in a module beside it, and a folder in `corpus`.
 #![forbid(unsafe_code)]
 
 mod captures;

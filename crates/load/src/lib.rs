@@ -13,6 +13,12 @@
 //!
 //! [`tpcc`] runs TPC-C and checks its consistency conditions. [`invariant`] is another load, for crashes: its tables
 //! prove what a server kept.
+//!
+//! # Where to begin reading
+//!
+//! [`execute`] and [`run`] in `src/run/mod.rs` start the threads; the event loop of each is `src/run/worker.rs`, what it does for one
+//! client `src/run/worker/transact.rs`. [`load`] in `src/load.rs` makes tables. The protocol of MySQL is `src/wire`. TPC-C is
+//! `src/tpcc/mod.rs`, the load of the crash lab `src/invariant`.
 #![forbid(unsafe_code)]
 
 mod error;

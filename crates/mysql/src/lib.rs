@@ -1,5 +1,13 @@
 //! Brings a real MySQL or MariaDB server up on directories that it is given, passes its settings in
 //! its own words, and reads what it reports and what it leaves: the only crate that does.
+//!
+//! # Where to begin reading
+//!
+//! - [`Server::start`] in `src/server.rs`. Its settings are the table `data/settings.toml`; [`Settings`] puts them into the words of a
+//!   maker and a version.
+//! - [`status`] samples a server of ours once a second; [`status::Observer`] looks at one that is not changed.
+//! - [`replication`] has the statements that make a server follow another, [`backup`] the tools that copy one, [`recovery`] what a
+//!   recovered server left.
 #![forbid(unsafe_code)]
 
 mod binary;

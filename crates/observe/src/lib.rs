@@ -1,5 +1,13 @@
 //! What can be known of a server while it runs: plain data, which the sampler fills and the checks
 //! read. Neither has to know the other.
+//!
+//! # Where to begin reading
+//!
+//! - A metric is a row of [`Rates`] in `src/rates.rs`; the sampler, SQLite, JSON and the schemas are made of these rows. A fact is a row
+//!   of [`Facts`] in `src/facts.rs`. How to add one: docs/extending.md.
+//! - [`Observation`] has everything that was seen of one server. `ebbtide_mysql::status::Observer` makes it of a live server,
+//!   `ebbtide_captured::observation` of files.
+//! - Which of a server's files lie on which volume: [`VolumeFiles`] in `src/volumes.rs`.
 #![forbid(unsafe_code)]
 
 mod asked;

@@ -4,6 +4,11 @@
 //! [`Report::to_markdown`] is for tickets. [`Report::to_html`] puts it into a page that carries its own styles, script and chart
 //! library (`assets/report`, `assets/uplot`): as markup, which reads without JavaScript, and as JSON, from which the
 //! script draws the page with its charts. Every text enters the page as a text node, so no value can become markup.
+//!
+//! # Where to begin reading
+//!
+//! [`Block`] in `src/block.rs` is what a page is made of. How to add a section to a report: docs/extending.md. The charts' script is
+//! `assets/report`; its figures follow `ebbtide-text` (`assets/report/text.js`).
 
 #![forbid(unsafe_code)]
 

@@ -5,6 +5,11 @@
 //! charts (`crates/report/assets/report/text.js`) has the same rules, and a test holds it against these functions.
 //!
 //! A size or a time that a program or a user reads back, in a spec or an option, is written by whoever reads it.
+//!
+//! # Where to begin reading
+//!
+//! [`figure()`], [`percent`] and [`change`] are in `src/figure.rs`, [`latency`] and [`span`] in `src/time.rs`, [`size()`] in
+//! `src/size.rs`. They write figures for the terminal and for the report.
 #![forbid(unsafe_code)]
 
 mod figure;

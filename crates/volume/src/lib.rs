@@ -7,6 +7,22 @@
 //!
 //! This crate knows no vendor: what a gp3 or an r5.large may do is data ([`Limits`],
 //! [`InstanceLimits`]) that the catalogue crate supplies.
+//!
+//! # Where to begin reading
+//!
+//! [`Volume::submit`] in `src/volume.rs` is the life of one I/O. It asks the modules beside it:
+//!
+//! | What | Where |
+//! |---|---|
+//! | Whether the blocks are loaded from the snapshot yet | `Loading` in `src/loading.rs` |
+//! | How many operations and bytes the I/O counts as | `Accountant` in `src/account.rs` |
+//! | The queue of the device; the arm of a disk | `Stations` in `src/stations.rs`; `Arm` in `src/disk.rs` |
+//! | How long the service takes | [`QuantileCurve`] in `src/latency.rs` |
+//! | Credits of the volume and of the instance | [`BurstBucket`] in `src/bucket.rs`, [`Instance`] in `src/instance.rs` |
+//! | What a power cut leaves | [`PowerCut`] in `src/durability.rs` |
+//!
+//! [`BurstBucket::flow`] takes an even load of many I/Os at once: sizing searches with it. `tests/physics` compares the model with
+//! the formulas of the documentation. A new type of volume needs no change here: docs/extending.md.
 #![no_std]
 #![forbid(unsafe_code)]
 

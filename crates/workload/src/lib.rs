@@ -8,6 +8,11 @@
 //! [`sysbench`] describes sysbench's OLTP family, [`tpcc`] TPC-C, [`invariant`] the workload of the crash lab.
 //! [`WORKLOADS`] is the list of those that have names. Nothing here knows a clock, a file, a thread or a server: what is
 //! drawn depends on a seed alone.
+//!
+//! # Where to begin reading
+//!
+//! [`Description`] in `src/description.rs`, then [`Play`] in `src/play.rs`. The names are in `src/registry.rs`. How to add a workload:
+//! docs/extending.md.
 #![forbid(unsafe_code)]
 
 mod check;

@@ -1,7 +1,7 @@
 //! Rules for Markdown: links and paths that lead somewhere, excerpts that stand in their files, no line numbers of
 //! sources, no lost decision, no crate that the map leaves out.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 
@@ -21,7 +21,7 @@ struct Link {
 }
 
 /// Checks every document.
-pub(super) fn check(repo: &Repo, findings: &mut Findings) {
+pub(super) fn check(repo: &Repo, most_lines: &BTreeMap<String, usize>, findings: &mut Findings) {
     for (path, text) in repo.texts(".md") {
         for link in links(text) {
             if let Err(why) = resolve(repo, path, &link.target) {
@@ -40,6 +40,24 @@ pub(super) fn check(repo: &Repo, findings: &mut Findings) {
     }
     check_decisions(repo, findings);
     check_map(repo, findings);
+    check_lengths(repo, most_lines, findings);
+}
+
+/// What is to be read whole must stay short.
+fn check_lengths(repo: &Repo, most_lines: &BTreeMap<String, usize>, findings: &mut Findings) {
+    for (path, most) in most_lines {
+        let Some(text) = repo.text(path) else {
+            findings.add("xtask/tidy.toml", 0, format!("{path}: no such document"));
+            continue;
+        };
+        let lines = text.lines().count();
+        if lines > *most {
+            let message = format!(
+                "has {lines} lines, more than {most}: move what one part alone needs to its own text"
+            );
+            findings.add(path, 0, message);
+        }
+    }
 }
 
 /// Paths in backticks must exist, where they begin at the root or next to the source file.
@@ -219,7 +237,7 @@ mod tests {
 
     fn found<const N: usize>(files: [(&str, &str); N]) -> Vec<String> {
         let mut findings = Findings::default();
-        check(&Repo::from(files), &mut findings);
+        check(&Repo::from(files), &BTreeMap::new(), &mut findings);
         findings.0.iter().map(ToString::to_string).collect()
     }
 
@@ -287,6 +305,33 @@ mod tests {
         let map = |text: &str| found([("ARCHITECTURE.md", text), ("crates/a/Cargo.toml", "")]);
         assert_eq!(map("| `crates/a` | is |"), Vec::<String>::new());
         assert!(map("| crates |")[0].contains("the map leaves out `crates/a`"));
+    }
+
+    #[test]
+    fn a_long_document_and_one_that_is_gone_are_caught() {
+        let found = |most: usize, path: &str| {
+            let mut findings = Findings::default();
+            let most_lines = BTreeMap::from([(path.to_owned(), most)]);
+            check(&Repo::from([("README.md", "# A\n\nText.\n")]), &most_lines, &mut findings);
+            findings.0.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(found(3, "README.md"), Vec::<String>::new());
+        assert!(found(2, "README.md")[0].starts_with("README.md: has 3 lines, more than 2"));
+        assert!(found(3, "GONE.md")[0].contains("GONE.md: no such document"));
+    }
+
+    /// The repository's own limits, with a map that is a line too long.
+    #[test]
+    fn a_map_of_121_lines_and_a_readme_of_151_are_caught() {
+        let rules: super::super::Rules = toml::from_str(include_str!("../../tidy.toml")).unwrap();
+        let found = |map: usize, readme: usize| {
+            let text = |lines: usize| "text\n".repeat(lines);
+            let repo = Repo::from([("ARCHITECTURE.md", &*text(map)), ("README.md", &*text(readme))]);
+            let mut findings = Findings::default();
+            check(&repo, &rules.sizes.documents, &mut findings);
+            findings.0.len()
+        };
+        assert_eq!((found(120, 150), found(121, 150), found(120, 151)), (0, 1, 1));
     }
 
     #[test]

@@ -20,6 +20,8 @@ pub(super) struct Rules {
     pub(super) modules: Modules,
     #[serde(default)]
     pub(super) paths: Paths,
+    #[serde(default)]
+    pub(super) names: Names,
     pub(super) repeat: Repeat,
     pub(super) sizes: Sizes,
 }
@@ -121,6 +123,18 @@ pub(super) struct KnownPath {
     pub(super) reason: String,
 }
 
+/// Names that say nothing.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Names {
+    /// Of variables and parameters.
+    pub(super) variables: Vec<String>,
+    /// Of types.
+    pub(super) types: Vec<String>,
+    /// Of types, where several have the name.
+    pub(super) repeated: Vec<String>,
+}
+
 /// Which tests `cargo xtask flaky` leaves out.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -137,6 +151,9 @@ pub(super) struct Repeat {
 pub(super) struct Sizes {
     pub(super) file_lines: usize,
     pub(super) function_lines: usize,
+    /// How long documents may be that are to be read whole, by path.
+    #[serde(default)]
+    pub(super) documents: BTreeMap<String, usize>,
     #[serde(default)]
     pub(super) exceptions: Vec<Ratchet>,
 }

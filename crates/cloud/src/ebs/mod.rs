@@ -2,6 +2,9 @@
 //!
 //! [`Ebs`] answers calls. Its records are EC2's ([`Ec2`]): a snapshot that is begun here is described there. Blocks are in
 //! the block store of the control plane, so that what was put survives this process.
+//!
+//! `Ebs::call` is where a call arrives. The blocks of snapshots are `blocks.rs` and `pending.rs` of `crates/device/src/store`; between
+//! the two is `crates/control/src/live/blocks.rs`.
 
 mod input;
 mod put;

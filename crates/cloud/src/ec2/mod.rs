@@ -3,6 +3,10 @@
 //! [`Ec2`] answers calls. Behind each volume is one of the control plane, with the id as its name. Records of what AWS
 //! knows besides are in `aws.db` of the home ([`db`]), and in memory ([`state`]). What must be done to both is done in
 //! an order that a start after a kill can end or take back ([`reconcile`]). docs/decisions/ec2-state.md has the reasons.
+//!
+//! An action is a row of the table `actions!`; the records are `records.rs`, their places `state.rs` and `db.rs`. Which key a volume has
+//! is `encryption.rs`; `direct.rs` has the snapshots of the EBS direct APIs, `bin.rs` what the Recycle Bin keeps. `Ec2::expect` in
+//! `events.rs` notes an event for the time at which it is published.
 
 mod access;
 mod ask;

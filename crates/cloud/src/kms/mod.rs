@@ -3,6 +3,8 @@
 //! [`Kms`] answers calls, gives EC2 data keys ([`volumes`]), and unwraps them for the control plane
 //! ([`KeyUnwrapper`](ebbtide_control::KeyUnwrapper)). The material of a key is in `kms.db` of the home, sealed with the
 //! master key in the file `aws/kms-master.key` ([`vault`]). docs/aws-reference.md has what is different from AWS.
+//!
+//! An action is a row of the table `actions!`; what EC2 needs of KMS is `volumes.rs`.
 
 mod aliases;
 mod cryptography;

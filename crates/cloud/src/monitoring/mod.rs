@@ -3,6 +3,10 @@
 //! [`Monitoring::tick`] takes a sample of the counters of all attached volumes ([`sampler`]); its caller has the clock.
 //! A minute that has ended is in `cloudwatch.db` of the home ([`db`]), and is read from there alone. What a metric is
 //! made of is in [`metrics`]; its figures are the model's own. docs/aws-reference.md has what is different from AWS.
+//!
+//! An action is a row of the table `actions!`, a metric one of `EBS` or `EC2` in `metrics.rs`. `packed.rs` packs the minutes of past
+//! hours. Expressions are `math`, states of alarms `alarms/evaluate.rs`, their actions `Alarm::execute` in `alarms/actions.rs`. Where
+//! events go is [`EventSink`] in `events.rs`; commands and webhooks are `delivery.rs` and `webhook.rs`.
 
 mod access;
 mod alarms;
