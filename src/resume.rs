@@ -5,8 +5,8 @@ use std::path::Path;
 use clap::Parser as _;
 use ebbtide_lab::experiment::Overrides;
 use ebbtide_lab::record::ServerFacts;
-use ebbtide_lab::shell_words::{quoted, unquoted};
 use ebbtide_mysql::{Binary, NamedServers, ServerError, is_trusted};
+use ebbtide_text::shell_words::{quoted, unquoted};
 
 use crate::cli::Cli;
 use crate::exit::Refusal;

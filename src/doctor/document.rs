@@ -68,10 +68,7 @@ fn first_fix(found: &[&Finding]) -> Option<(&'static str, String)> {
 fn others(findings: &[Finding]) -> String {
     let [fine, others, unknown] = [Assessment::Fine, Assessment::DoesNotApply, Assessment::Unknown]
         .map(|verdict| of(findings, verdict).count());
-    format!(
-        "{} found nothing, {others} do not apply, {unknown} could not be checked.",
-        count(fine, "check")
-    )
+    format!("{} found nothing, {others} do not apply, {unknown} could not be checked.", count(fine, "check"))
 }
 
 fn of(findings: &[Finding], verdict: Assessment) -> impl Iterator<Item = &Finding> {

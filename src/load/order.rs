@@ -3,8 +3,7 @@
 use std::path::Path;
 
 use ebbtide_load::{LoadKind, WORKLOADS};
-
-use crate::run::quoted;
+use ebbtide_text::shell_words::quoted;
 
 /// The commands, as sysbench has them.
 const COMMANDS: [&str; 4] = ["prepare", "run", "check", "cleanup"];

@@ -24,11 +24,12 @@ use ebbtide_lab::run::{self as lab, Plan, RunOptions};
 use ebbtide_lab::summary::{Document, JudgedClaim, NoReading};
 use ebbtide_load::Cancel;
 use ebbtide_mysql::Binary;
+use ebbtide_text::shell_words::quoted;
 
 use super::status::span;
 use super::{
-    RunArgs, Shown, allowed, catalog, detect, directory_for, measured, quoted, refuse_experiment,
-    show_missing, signals, write_whole,
+    RunArgs, Shown, allowed, catalog, detect, directory_for, measured, refuse_experiment, show_missing,
+    signals, write_whole,
 };
 use crate::answers::{self, DocumentsEnded, DocumentsPlan, PlannedExperiment};
 use crate::cli::Command;
@@ -555,8 +556,8 @@ mod tests {
             let experiment = run.load(true, 7).unwrap();
             let lab = if is_cut(&experiment) { "crash" } else { "run" };
             let words = again(run, true, 7, lab, "/srv/my home", "/usr/sbin/mariadbd", false);
-            let cli =
-                crate::cli::Cli::try_parse_from(ebbtide_lab::shell_words::unquoted(&words).unwrap()).unwrap();
+            let cli = crate::cli::Cli::try_parse_from(ebbtide_text::shell_words::unquoted(&words).unwrap())
+                .unwrap();
             let changes = match &cli.command {
                 Command::Run(args) => super::super::changes(args).unwrap(),
                 Command::Crash(args) => crate::crash::changes(args).unwrap(),

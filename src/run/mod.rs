@@ -24,6 +24,7 @@ use ebbtide_lab::run::{self as lab, Plan, RunError, RunOptions};
 use ebbtide_lab::summary::{Summary, summarize};
 use ebbtide_load::Cancel;
 use ebbtide_mysql::{Binary, NamedServers, ServerError};
+use ebbtide_text::shell_words::quoted;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::answers::{self, DeletedAll, Listed, RunEnded, RunPlan};
@@ -36,7 +37,6 @@ use crate::signals::cancel_on;
 use crate::text::{line, write};
 use crate::version;
 pub(crate) use args::RunArgs;
-pub(crate) use ebbtide_lab::shell_words::quoted;
 use status::RunStatus;
 
 /// The report's file in the directory of a run.

@@ -8,6 +8,7 @@ use anyhow::Context as _;
 use ebbtide_catalog::{
     Catalog, CatalogError, Initialization, InstanceType, MonthlyCost, Prices, Resolved, Spec,
 };
+use ebbtide_text::shell_words::quoted;
 use ebbtide_twin::fio::{self, FioError, Surroundings};
 use ebbtide_twin::{Job, Workload};
 use ebbtide_volume::{Array, Loader, Nanos, Op};
@@ -367,26 +368,9 @@ fn command(args: &Args) -> String {
     words.join(" ")
 }
 
-/// A word as a POSIX shell reads it back.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,%@+".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.into()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_command_is_quoted_where_a_shell_would_split_it() {
-        assert_eq!(quoted("gp3:size=100GiB,iops=3000"), "gp3:size=100GiB,iops=3000");
-        assert_eq!(quoted("raid0(2x gp3:size=1GiB)"), "'raid0(2x gp3:size=1GiB)'");
-        assert_eq!(quoted("it's"), r"'it'\''s'");
-    }
 
     #[test]
     fn the_end_is_known_only_where_every_job_has_a_runtime() {

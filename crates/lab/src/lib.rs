@@ -42,5 +42,4 @@ pub mod run;
 #[cfg(test)]
 #[path = "../../../tests/support/sections.rs"]
 mod sections;
-pub mod shell_words;
 pub mod summary;

@@ -15,6 +15,7 @@
 mod figure;
 mod names;
 pub mod seed;
+pub mod shell_words;
 mod size;
 mod time;
 mod words;

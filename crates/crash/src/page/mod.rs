@@ -15,9 +15,9 @@ mod tests;
 
 use ebbtide_lab::experiment::Arm;
 use ebbtide_lab::page::{claims, settings, setup, short_names, text};
-use ebbtide_lab::shell_words::quoted;
 use ebbtide_report::{Cell, Group, Report, Section};
 use ebbtide_text::seed;
+use ebbtide_text::shell_words::quoted;
 
 use super::record::{CrashRun, VerdictKind};
 use super::summary::{ArmSummary, BAD, Summary};

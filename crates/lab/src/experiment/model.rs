@@ -178,7 +178,7 @@ impl Experiment {
     pub fn full_form(&self, arms: &[&str]) -> Option<String> {
         let is_left = arms.iter().any(|arm| self.left_to_full.iter().any(|left| left == arm));
         let lab = if self.arms.iter().any(|arm| arm.crash.is_some()) { "crash" } else { "run" };
-        let arms = crate::shell_words::quoted(&arms.join(","));
+        let arms = ebbtide_text::shell_words::quoted(&arms.join(","));
         is_left.then(|| format!("ebbtide {lab} {} --arms {arms}", self.name))
     }
 }
