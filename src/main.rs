@@ -9,6 +9,7 @@ mod cli;
 mod control;
 mod crash;
 mod doctor;
+mod duration;
 mod exit;
 mod home;
 mod load;
