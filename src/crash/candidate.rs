@@ -94,7 +94,7 @@ pub(super) fn run(args: &CandidateArgs, place: &HomePath, json: bool) -> anyhow:
         let message = "ended before the second look: nothing was judged";
         return Err(Refusal::environment(message).hint("a shorter --interval ends sooner").into());
     };
-    observation.volume.clone_from(&args.volume);
+    observation.volumes.data.clone_from(&args.volume);
     observation.file_system = args.fs.map(file_system);
     let Examined { settings, workload, storage, candidate } =
         examine(&observation, &catalog).map_err(unjudged)?;

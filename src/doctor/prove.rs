@@ -185,6 +185,7 @@ mod tests {
 
     use ebbtide_advisor::judge;
     use ebbtide_doctor::fixture::busy_mariadb;
+    use ebbtide_observe::Volumes;
 
     use super::*;
     use crate::doctor::proof_text;
@@ -192,7 +193,7 @@ mod tests {
     /// With a buffer pool of 32 MiB, on a small volume.
     fn seen() -> Observation {
         let seen = busy_mariadb(&[("innodb_buffer_pool_size", "33554432")]);
-        Observation { volume: Some("gp3:size=2GiB".into()), ..seen }
+        Observation { volumes: Volumes::new(Some("gp3:size=2GiB".into())), ..seen }
     }
 
     #[test]

@@ -253,7 +253,7 @@ fn role(volume: &PredictedVolume<'_>, point: &PredictedPoint, one: &RoleOutcome)
     let cells = [
         volume.volume.spec.clone(),
         text::load(point.load),
-        format!("all of the {} volume", one.role.name()),
+        format!("all of the {} volume", one.role.key()),
         ebbtide_text::figure(one.operations as f64 / seconds),
         ebbtide_text::figure(mib(one.bytes as f64 / seconds)),
     ];

@@ -224,7 +224,7 @@ pub(super) fn of_role(point: &PredictedPoint, volume: &RoleOutcome) -> String {
     let seconds = point.outcome.measured.as_secs_f64().max(1e-9);
     let mut text = format!(
         "{} volume: IOPS {}, MiB/s {}",
-        volume.role.name(),
+        volume.role.key(),
         rate(volume.operations as f64 / seconds),
         rate(mib(volume.bytes as f64 / seconds))
     );
@@ -289,7 +289,7 @@ fn of_volume(volume: &PredictedVolume<'_>, text: &mut String) {
 fn credits(point: &PredictedPoint, prefix: &str, text: &mut String) {
     let several = point.outcome.volumes.len() > 1;
     let changes = |volume: &'_ RoleOutcome| {
-        let role = volume.role.name();
+        let role = volume.role.key();
         volume.changes.iter().take(3).map(move |change| (role, *change)).collect::<Vec<_>>()
     };
     for (role, change) in point.outcome.volumes.iter().flat_map(changes) {

@@ -1,10 +1,11 @@
 //! What a run measures: transactions, latencies, what limits, and credits over time.
 
+use ebbtide_observe::Role;
 use ebbtide_volume::{Instance, Nanos, Stats};
 use hdrhistogram::Histogram;
 
 use super::disk::{Disk, FileTotals, Part};
-use super::volumes::{FileKind, VolumeRole};
+use super::file_kind::FileKind;
 use crate::balance::{BalanceChange, Balances};
 
 /// What limits a server, in a second of its time.
@@ -69,12 +70,13 @@ impl Limiter {
     ];
 
     /// The IOPS and the throughput of the volume of a role.
-    const fn of_volume(role: VolumeRole) -> (Self, Self) {
+    fn of_volume(role: Role) -> (Self, Self) {
         match role {
-            VolumeRole::Data => (Self::VolumeIops, Self::VolumeThroughput),
-            VolumeRole::Redo => (Self::RedoVolumeIops, Self::RedoVolumeThroughput),
-            VolumeRole::Binlog => (Self::BinlogVolumeIops, Self::BinlogVolumeThroughput),
-            VolumeRole::Logs => (Self::LogsVolumeIops, Self::LogsVolumeThroughput),
+            Role::Data => (Self::VolumeIops, Self::VolumeThroughput),
+            Role::Redo => (Self::RedoVolumeIops, Self::RedoVolumeThroughput),
+            Role::Binlog => (Self::BinlogVolumeIops, Self::BinlogVolumeThroughput),
+            Role::Logs => (Self::LogsVolumeIops, Self::LogsVolumeThroughput),
+            other => panic!("the model has no files for a volume of {}", other.key()),
         }
     }
 
@@ -166,7 +168,7 @@ pub struct Span {
 #[derive(Debug, Clone, PartialEq)]
 pub struct RoleOutcome {
     /// What lies on it.
-    pub role: VolumeRole,
+    pub role: Role,
     /// The kinds of files on it.
     pub files: Vec<FileKind>,
     /// Operations that it counted.
@@ -334,7 +336,7 @@ impl SecondView {
 
 /// The instance, whose credits are looked at with the volume of the data.
 fn instance_of<'a>(disk: &'a Disk, part: &Part) -> Option<&'a Instance> {
-    disk.instance().filter(|_| part.role == VolumeRole::Data)
+    disk.instance().filter(|_| part.role == Role::Data)
 }
 
 impl Meter {
