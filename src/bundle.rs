@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use ebbtide_captured::Hints;
 use ebbtide_captured::bundle;
-use ebbtide_observe::{Files, Observation, Version};
+use ebbtide_observe::{Files, Observation, Role, Version};
 
 use crate::refusal::refuse_bundle;
 use crate::text::note;
@@ -33,10 +33,10 @@ pub(crate) fn parse_device(text: &str) -> Result<(Files, String), String> {
 }
 
 fn role_of_device(role: &str) -> Result<Files, String> {
-    match role {
-        "data" => Ok(Files::Data),
-        "redo" => Ok(Files::Redo),
-        "binlog" => Ok(Files::Binlog),
+    match Role::named(role) {
+        Ok(Role::Data) => Ok(Files::Data),
+        Ok(Role::Redo) => Ok(Files::Redo),
+        Ok(Role::Binlog) => Ok(Files::Binlog),
         _ => Err(format!("{role} is no role: use data, redo or binlog, as in data=nvme1n1")),
     }
 }

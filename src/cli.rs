@@ -22,7 +22,7 @@ use crate::volume::args::VolumeCommand;
 
 /// A faithful local EBS for people who run MySQL or MariaDB on block storage.
 #[derive(Debug, Parser)]
-#[command(name = "ebbtide", version = version::short(), long_version = version::long(), propagate_version = true, max_term_width = 100, after_help = EXIT_CODES)]
+#[command(name = "ebbtide", version = version::short(), long_version = version::long(), propagate_version = true, max_term_width = 100, after_help = VALUES_AND_EXIT_CODES)]
 pub(crate) struct Cli {
     /// Where volumes and state live [default: /var/lib/ebbtide for root, else
     /// ~/.local/share/ebbtide]
@@ -39,7 +39,9 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-const EXIT_CODES: &str = "Exit codes: 0 clean; 1 done, and a violation or finding is reported; 2 usage; \
+const VALUES_AND_EXIT_CODES: &str = "Durations have a unit: 500us, 2ms, 90s, 10m, 24h, 30d, 1h 30m. Where an option is \
+    another tool's, as those of sysbench and the words of fio are, that tool's rule holds.\n\n\
+    Exit codes: 0 clean; 1 done, and a violation or finding is reported; 2 usage; \
     3 environment (no FUSE, no server, no permission); 4 an invariant of our own broke.";
 
 /// The commands.

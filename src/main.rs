@@ -25,6 +25,7 @@ mod cli;
 mod control;
 mod crash;
 mod doctor;
+mod duration;
 mod exit;
 mod home;
 mod load;

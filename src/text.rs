@@ -3,7 +3,6 @@
 pub(crate) use ebbtide_text::{count, printable, size, timestamp};
 use std::io::{self, Write as _};
 use std::sync::OnceLock;
-use std::time::Duration;
 
 use anyhow::Context as _;
 
@@ -97,16 +96,6 @@ pub(crate) fn status(text: &str) {
 /// Prints one JSON value.
 pub(crate) fn print_json(value: &serde_json::Value) {
     line(&serde_json::to_string_pretty(value).expect("a JSON value can always be written"));
-}
-
-/// A time span with its unit: `2ms`, `90s`, `1h 30m`.
-///
-/// # Errors
-/// What is wrong with the text.
-pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
-    let span: jiff::SignedDuration =
-        text.parse().map_err(|_| format!("'{text}' is no duration: write it like 500us, 2ms, 90s or 10m"))?;
-    Duration::try_from(span).map_err(|_| format!("'{text}' is negative"))
 }
 
 /// A span of seconds for people, with one decimal below one second.

@@ -10,11 +10,12 @@ use ebbtide_lab::results::DATABASE;
 use ebbtide_lab::run::{self as lab, Plan, RunOptions};
 use ebbtide_load::Cancel;
 use ebbtide_mysql::{Binary, NamedServers};
+use ebbtide_text::shell_words::quoted;
 
 use super::args::CrashArgs;
 use crate::answers::GainPlan;
 use crate::run::status::span;
-use crate::run::{Measured, Shown, measured, name_servers, quoted, refuse_experiment};
+use crate::run::{Measured, Shown, measured, name_servers, refuse_experiment};
 use crate::text::{count, line};
 
 /// The experiment of the lab that measures what the risk buys; None where the experiment names none, or nobody wants it.

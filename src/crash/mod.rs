@@ -17,7 +17,7 @@ use crate::exit::{Exit, Refusal};
 use crate::home::HomePath;
 use crate::resume;
 use crate::run::{
-    Shown, allowed, catalog, detect, directory_for, list, name_servers, outline, pairs, quoted, refuse,
+    Shown, allowed, catalog, detect, directory_for, list, name_servers, outline, pairs, refuse,
     refuse_experiment, refuse_results, refuse_run, report_quick, run_plan, show_missing, show_plan, signals,
     unstarted, write_report,
 };
@@ -35,6 +35,7 @@ use ebbtide_lab::experiment::{self, Experiment, Overrides};
 use ebbtide_lab::run::RunError;
 use ebbtide_load::Cancel;
 use ebbtide_mysql::NamedServers;
+use ebbtide_text::shell_words::quoted;
 use gain::Gain;
 use status::Status;
 

@@ -7,11 +7,11 @@ use clap::{Args, Subcommand};
 use ebbtide_advisor::{Check, Severity};
 use ebbtide_captured::Hints;
 use ebbtide_device::host::FsType;
-use ebbtide_observe::{Files, VolumeFiles};
+use ebbtide_observe::{Files, Role};
 
 use crate::bundle::{parse_device, parse_version};
+use crate::duration::parse_interval;
 use crate::load::ServerArgs;
-use crate::text::parse_duration;
 
 const EXAMPLE: &str = "Examples:
   ebbtide doctor --mysql-socket=/run/mysqld/mysqld.sock --mysql-user=root --volume gp3:size=500GiB
@@ -142,7 +142,7 @@ pub(super) struct LookArgs {
     /// The volume of the data, redo or binlog, such as data=gp2:size=500GiB; redo+binlog for one that both logs share.
     /// Without a role that of the data, and of what has none of its own
     #[arg(long, value_name = "[ROLE=]SPEC", value_parser = parse_volume)]
-    pub(super) volume: Vec<(VolumeFiles, String)>,
+    pub(super) volume: Vec<(Role, String)>,
     /// The EC2 instance type, such as r6i.large
     #[arg(long, value_name = "TYPE")]
     pub(super) instance: Option<String>,
@@ -165,12 +165,6 @@ pub(super) enum Explain {
     One(&'static Check),
 }
 
-fn parse_interval(text: &str) -> Result<Duration, String> {
-    let interval = parse_duration(text)?;
-    let allowed = Duration::from_secs(1)..=Duration::from_secs(24 * 3600);
-    if allowed.contains(&interval) { Ok(interval) } else { Err("use 1s to 24h".into()) }
-}
-
 fn parse_severity(text: &str) -> Result<Severity, String> {
     let found = Severity::ALL.into_iter().find(|severity| severity.name() == text);
     found.ok_or_else(|| "use low, medium, high or critical".into())
@@ -186,14 +180,12 @@ fn parse_code(text: &str) -> Result<Explain, String> {
 }
 
 /// A spec has `=` in it too: what stands before the first one decides.
-fn parse_volume(text: &str) -> Result<(VolumeFiles, String), String> {
-    let of_role = |name: &str| VolumeFiles::ALL.into_iter().find(|files| files.role() == name);
+fn parse_volume(text: &str) -> Result<(Role, String), String> {
     let (files, spec) = match text.split_once('=') {
         Some((role, spec)) if !role.contains([':', '(']) => {
-            let names = "use data, redo, binlog or redo+binlog, as in data=gp3:size=500GiB";
-            (of_role(role).ok_or_else(|| format!("{role} is no role: {names}"))?, spec)
+            (Role::named(role).map_err(|error| error.to_string())?, spec)
         }
-        _ => (VolumeFiles::Data, text),
+        _ => (Role::Data, text),
     };
     if spec.is_empty() {
         Err("a spec is missing, such as gp3:size=500GiB".into())
@@ -209,12 +201,12 @@ mod tests {
     #[test]
     fn a_volume_has_a_role_or_is_that_of_the_data() {
         let of = |text| parse_volume(text).unwrap();
-        assert_eq!(of("data=gp2:size=500GiB"), (VolumeFiles::Data, "gp2:size=500GiB".into()));
-        assert_eq!(of("redo=io2:size=20GiB,iops=1000").0, VolumeFiles::Redo);
-        assert_eq!(of("redo+binlog=nvme"), (VolumeFiles::Logs, "nvme".into()));
-        assert_eq!(of("gp2:size=500GiB"), (VolumeFiles::Data, "gp2:size=500GiB".into()));
-        assert_eq!(of("raid0(2x gp3:size=250GiB)").0, VolumeFiles::Data);
-        assert_eq!(of("nvme"), (VolumeFiles::Data, "nvme".into()));
+        assert_eq!(of("data=gp2:size=500GiB"), (Role::Data, "gp2:size=500GiB".into()));
+        assert_eq!(of("redo=io2:size=20GiB,iops=1000").0, Role::Redo);
+        assert_eq!(of("redo+binlog=nvme"), (Role::Logs, "nvme".into()));
+        assert_eq!(of("gp2:size=500GiB"), (Role::Data, "gp2:size=500GiB".into()));
+        assert_eq!(of("raid0(2x gp3:size=250GiB)").0, Role::Data);
+        assert_eq!(of("nvme"), (Role::Data, "nvme".into()));
         let error = parse_volume("logs=gp2:size=1GiB").unwrap_err();
         assert!(error.contains("logs is no role") && error.contains("redo+binlog"), "{error}");
         assert!(parse_volume("data=").is_err());
@@ -225,6 +217,5 @@ mod tests {
         assert!(matches!(parse_code("d03"), Ok(Explain::One(check)) if check.code == "D03"));
         assert!(parse_code("D99").is_err() && parse_severity("bad").is_err());
         assert_eq!(parse_severity("high"), Ok(Severity::High));
-        assert!(parse_interval("0s").is_err() && parse_interval("25h").is_err());
     }
 }

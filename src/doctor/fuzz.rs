@@ -159,7 +159,7 @@ proptest! {
             texts.map(|text| Input { path: PathBuf::from("/nowhere/x"), text }).filter(is_known).collect();
         let hints = Hints { version: Some("8.0.36".into()), devices: vec![(Files::Data, "vda".into())] };
         if let Ok(mut seen) = observation("/c", &inputs, &hints) {
-            seen.volume = Some("gp2:size=500GiB".into());
+            seen.volumes.data = Some("gp2:size=500GiB".into());
             judged(&seen);
         }
         prop_assert!(began.elapsed() < LONGEST, "{:?}", began.elapsed());

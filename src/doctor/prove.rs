@@ -9,13 +9,14 @@ use ebbtide_lab::run::{self as lab, Plan, RunOptions};
 use ebbtide_load::Cancel;
 use ebbtide_mysql::Binary;
 use ebbtide_observe::Observation;
+use ebbtide_text::shell_words::quoted;
 
 use super::args::{Explain, ProveArgs};
 use super::refusal::refuse;
 use crate::exit::{Exit, Refusal};
 use crate::home::HomePath;
 use crate::run::{
-    Shown, catalog, detect, directory_for, measured, quoted, refuse_experiment, show_missing, show_plan,
+    Shown, catalog, detect, directory_for, measured, refuse_experiment, show_missing, show_plan,
     signals,
 };
 use crate::signals::cancel_on;
@@ -185,6 +186,7 @@ mod tests {
 
     use ebbtide_advisor::judge;
     use ebbtide_doctor::fixture::busy_mariadb;
+    use ebbtide_observe::Volumes;
 
     use super::*;
     use crate::doctor::proof_text;
@@ -192,7 +194,7 @@ mod tests {
     /// With a buffer pool of 32 MiB, on a small volume.
     fn seen() -> Observation {
         let seen = busy_mariadb(&[("innodb_buffer_pool_size", "33554432")]);
-        Observation { volume: Some("gp3:size=2GiB".into()), ..seen }
+        Observation { volumes: Volumes::new(Some("gp3:size=2GiB".into())), ..seen }
     }
 
     #[test]

@@ -11,13 +11,13 @@ use ebbtide_load::{
     Arrival, ClientOptions, Distribution, IgnoreErrors, LedgerOptions, LoadError, LoadKind, Mix, OptionError,
     PrepareOptions, RunOptions, Schema, WORKLOADS, Workload,
 };
+use ebbtide_text::parse_duration;
 
 use super::server::ServerArgs;
 use super::switch::parse_switch;
 use super::sysbench_args::SysbenchArgs;
 use super::tpcc_args::{TablesArgs, TransactionsArgs, table_sets};
 use crate::exit::Refusal;
-use crate::text::parse_duration;
 
 /// sysbench's OLTP workloads and TPC-C against any MySQL or MariaDB server.
 #[derive(Debug, Subcommand)]

@@ -153,7 +153,7 @@ fn name(plan: &PredictionPlan, volume: &PredictedVolume<'_>, point: &PredictedPo
 fn credits(point: &PredictedPoint, name: &str) -> Vec<String> {
     let several = point.outcome.volumes.len() > 1;
     let changes = |volume: &'_ RoleOutcome| {
-        let role = volume.role.name();
+        let role = volume.role.key();
         volume.changes.iter().take(CREDIT_CHANGES).map(move |change| (role, *change)).collect::<Vec<_>>()
     };
     let sentence = |(role, change): (&str, ebbtide_twin::BalanceChange)| {
@@ -232,7 +232,7 @@ fn limits_and_files(predicted: &[PredictedVolume<'_>]) -> Vec<Block> {
         };
         let of_role = |volume: &RoleOutcome| {
             let (iops, mib_s) = words::of_role(point, volume);
-            [format!("all of the {} volume", volume.role.name()), iops, mib_s, words::waits(volume)]
+            [format!("all of the {} volume", volume.role.key()), iops, mib_s, words::waits(volume)]
                 .map(Cell::from)
         };
         let cached = point.page_cache_reads().map(|pages| {

@@ -366,7 +366,7 @@ fn file(point: &PredictedPoint, kind: FileKind) -> FileFigures {
 fn role(of: &RoleOutcome, measured_s: f64) -> RoleFigures {
     let credits = of.changes.iter().find(|change| change.ended && change.balance == Balance::Volume);
     RoleFigures {
-        role: of.role.name(),
+        role: of.role.key(),
         files: of.files.iter().map(|kind| kind.name()).collect(),
         iops: short(of.operations as f64 / measured_s.max(1e-9)),
         mib_s: short(mib(of.bytes as f64 / measured_s.max(1e-9))),

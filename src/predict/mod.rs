@@ -16,11 +16,11 @@ use anyhow::Context as _;
 use ebbtide_device::host::Home;
 use ebbtide_forecast::prediction::{PredictionPlan, PredictionRequest, SPANS, predict};
 use ebbtide_observe::Files;
-use ebbtide_twin::fio;
 use ebbtide_volume::Nanos;
 
 use self::answer::Answer;
 use crate::answers;
+use crate::duration::virtual_time;
 use crate::exit::{Exit, Refusal};
 use crate::refusal::{refuse, refused};
 use crate::terminal::{ColorWhen, text_options};
@@ -182,7 +182,7 @@ fn request(args: &PredictArgs) -> anyhow::Result<PredictionRequest> {
 
 /// The value of `--for`.
 fn span(text: &str) -> anyhow::Result<Nanos> {
-    let span = fio::parse_time("--for", text).map_err(|error| Refusal::usage(error.to_string()))?;
+    let span = virtual_time("--for", text)?;
     if SPANS.contains(&span) {
         return Ok(span);
     }

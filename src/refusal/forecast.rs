@@ -10,8 +10,8 @@ use ebbtide_forecast::server::ServerError;
 use ebbtide_forecast::sizing::{PricesError, SizeOrigin, SizingError, TraceOption};
 use ebbtide_forecast::stored::VolumeTooSmall;
 use ebbtide_forecast::volumes::VolumesError;
+use ebbtide_observe::{Role, WrongVolumes};
 use ebbtide_text::size;
-use ebbtide_twin::innodb::VolumeRole;
 use ebbtide_twin::trace::TraceError;
 
 use crate::exit::{Exit, Refusal};
@@ -53,17 +53,19 @@ impl Refusable for VolumesError {
     fn refusal(&self) -> Refusal {
         let refusal = Refusal::usage(self.to_string());
         match self {
-            Self::Twice { .. } => refusal.hint("give each role once"),
-            Self::NoData { .. } => refusal.hint("as in data=gp3:size=500GiB,redo=gp3:size=50GiB"),
+            Self::Wrong(WrongVolumes::Twice { .. }) => refusal.hint("give each role once"),
+            Self::Wrong(WrongVolumes::NoData { .. }) => {
+                refusal.hint("as in data=gp3:size=500GiB,redo=gp3:size=50GiB")
+            }
             Self::NoBinlog { role, .. } => {
                 let change = match role {
-                    VolumeRole::Logs => "name the volume redo=",
+                    Role::Logs => "name the volume redo=",
                     _ => "leave binlog= out",
                 };
                 refusal.hint(format!("{change}, or predict with --set server.log_bin=true"))
             }
             Self::Catalog(error) => Refusal { hint: error.hint(), ..refusal },
-            Self::UnknownRole { .. } | Self::Spec(_) => refusal,
+            Self::Wrong(WrongVolumes::UnknownRole(_)) | Self::Spec(_) => refusal,
         }
     }
 }

@@ -72,7 +72,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "N")]
     pub(super) repeats: Option<u32>,
     /// Time measured in each trial, in place of the experiment's
-    #[arg(long, value_name = "TIME", value_parser = crate::text::parse_duration)]
+    #[arg(long, value_name = "TIME", value_parser = ebbtide_text::parse_duration)]
     pub(super) measure: Option<std::time::Duration>,
     /// Seed of the order, the load and the volumes' draws [default: a fresh one, which is printed]
     #[arg(long, value_name = "N")]

@@ -15,6 +15,7 @@ use ebbtide_volume::{Array, Loader, Nanos, Op};
 
 use super::Args;
 use super::trace::TracePlan;
+use crate::duration::virtual_time;
 use crate::exit::Refusal;
 
 /// Intervals that one run keeps at most: the limit of what a page or a JSON reader takes well.
@@ -128,7 +129,7 @@ impl Plan {
     }
 
     fn given_interval(&self, text: &str) -> anyhow::Result<Nanos> {
-        let interval = fio::parse_time("--interval", text).map_err(usage)?;
+        let interval = virtual_time("--interval", text)?;
         let ends = self.ends.unwrap_or_else(|| self.least_end());
         let shortest = Nanos((ends.0 / MOST_INTERVALS).max(1_000_000));
         if interval < shortest {
@@ -229,11 +230,6 @@ impl Plan {
 /// A rate that is not offered, with what to do.
 fn refuse_rate(error: CatalogError) -> anyhow::Error {
     Refusal { hint: error.hint(), ..Refusal::usage(format!("--initialization: {error}")) }.into()
-}
-
-/// The words of a library's error, as a wrong request.
-fn usage(error: impl std::error::Error + Send + Sync + 'static) -> anyhow::Error {
-    Refusal::usage(error.to_string()).into()
 }
 
 /// A region without prices, with what to do.

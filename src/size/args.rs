@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use ebbtide_forecast::sizing::{MOST_MEMBERS, Processors, SizingRequest};
-use ebbtide_twin::fio;
 use ebbtide_volume::{GIB, Nanos, TIB, format_size, parse_size};
 
+use crate::duration::virtual_time;
 use crate::exit::Refusal;
 use crate::trace_options;
 
@@ -160,10 +160,8 @@ impl SizeArgs {
     }
 }
 
-/// A time with its unit.
 fn time(option: &str, text: Option<&str>) -> anyhow::Result<Option<Nanos>> {
-    let time = text.map(|text| fio::parse_time(option, text)).transpose();
-    Ok(time.map_err(|error| Refusal::usage(error.to_string()))?)
+    text.map(|text| virtual_time(option, text)).transpose()
 }
 
 /// A percentage such as `20%` or `20`, from zero on.

@@ -6,9 +6,8 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 use ebbtide_catalog::Initialization;
 use ebbtide_control::{FaultSetting, Optimizing};
+use ebbtide_text::parse_duration;
 use serde::{Deserialize, Serialize};
-
-use crate::text;
 
 /// Live volumes: create, attach, change, break, look at, delete.
 #[derive(Debug, Subcommand)]
@@ -180,7 +179,7 @@ pub(crate) struct RecordArgs {
     #[arg(required_unless_present = "stop")]
     pub(crate) file: Option<PathBuf>,
     /// End after this time [default: at Ctrl-C]
-    #[arg(long = "for", value_name = "DURATION", value_parser = text::parse_duration, conflicts_with = "stop")]
+    #[arg(long = "for", value_name = "DURATION", value_parser = parse_duration, conflicts_with = "stop")]
     pub(crate) duration: Option<Duration>,
     /// End the recording of the volume
     #[arg(long, conflicts_with = "file")]
@@ -227,7 +226,7 @@ pub(crate) struct ModifyArgs {
 fn optimizing(text: &str) -> Result<Optimizing, String> {
     match text {
         "aws" => Ok(Optimizing::Aws),
-        other => text::parse_duration(other).map(Optimizing::For),
+        other => parse_duration(other).map(Optimizing::For).map_err(|error| error.to_string()),
     }
 }
 

@@ -466,6 +466,7 @@ fn a_wrong_argument_exits_with_2_and_names_the_range() {
     let volume = ["--volume", "gp3:size=600GiB"];
     let cases: &[(&[&str], &[&str])] = &[
         (&["--for", "1s"], &["--for 1s", "30s to 30 days"]),
+        (&["--for", "90"], &["--for: '90' has no unit", "like 90s"]),
         (&["--clients", "0"], &["--clients 0", "1 to 10000"]),
         (&["--rate", "-1"], &["-1"]),
         (&["--sweep", "iops=5..1:1"], &["--sweep iops=5..1:1", "iops=1000..30000:1000"]),

@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 use ebbtide_lab::experiment::Role;
 use ebbtide_lab::results::ResultsDatabase;
 use ebbtide_load::tpcc::Statements;
-use ebbtide_observe::{Facts, Host, Observation, Origin, Rates, Span, Variables};
+use ebbtide_observe::{Facts, Host, Observation, Origin, Rates, Span, Variables, Volumes};
 use serde_json::{Value, json};
 
 use crate::lab_run::{Measured, arm, run};
@@ -276,7 +276,7 @@ fn observation() -> Observation {
         variables: Some(variables),
         span: Some(Span { began_unix_s: None, seconds: 600.0, restarted: false }),
         rates: Some(rates),
-        volume: Some("gp3:size=500GiB".into()),
+        volumes: Volumes::new(Some("gp3:size=500GiB".into())),
         host: Some(Host {
             processors: Some(4),
             threads_per_core: Some(2),
@@ -319,7 +319,7 @@ fn a_capture_of_the_doctor_becomes_a_profile_that_predicts() {
 fn what_a_source_lacks_is_named_with_where_to_get_it_and_can_be_added() {
     let folder = tempfile::tempdir().unwrap();
     let (source, file) = (folder.path().join("db1.capture"), folder.path().join("db1.toml"));
-    let seen = Observation { volume: None, host: None, ..observation() };
+    let seen = Observation { volumes: Volumes::new(None), host: None, ..observation() };
     let rates = seen.rates.map(|rates| Rates { binlog_bytes: None, ..rates });
     capture(&source, &Observation { rates, ..seen });
     let (from, out) = (source.to_str().unwrap(), file.to_str().unwrap());

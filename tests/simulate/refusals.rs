@@ -17,8 +17,12 @@ fn a_wrong_request_exits_with_2_and_reports_what_to_do() {
         (&["--volume", gp3, "--job", "rw=randread,iodepth=0"], &["iodepth=0", "from 1 to 65536"]),
         (&["--volume", gp3, "--job", "missing.fio"], &["missing.fio", "no such file"]),
         (&["--volume", gp3, "--job", "rw=randread,size=200g"], &["100GiB", "give offset and size within it"]),
-        (&["--volume", gp3, "--job", JOB, "--interval", "1parsec"], &["--interval=1parsec", "3h or 500ms"]),
-        (&["--volume", gp3, "--job", JOB, "--interval", "0"], &["--interval 0", "at least"]),
+        (
+            &["--volume", gp3, "--job", JOB, "--interval", "1parsec"],
+            &["--interval: '1parsec' is no duration", "90s or 10m"],
+        ),
+        (&["--volume", gp3, "--job", JOB, "--interval", "5"], &["--interval: '5' has no unit", "like 5s"]),
+        (&["--volume", gp3, "--job", JOB, "--interval", "0s"], &["--interval 0s", "at least"]),
         (
             &["--volume", gp3, "--job", "rw=read,runtime=30d", "--interval", "1s"],
             &["at least 2.59 s", "hint:"],

@@ -618,6 +618,10 @@ fn a_size_has_a_unit_and_holds_what_lies_on_a_profiles_volume() {
             ],
         );
     }
+    refused(
+        &[PROFILE, "--tps", "100", "--p99", "5"],
+        &["--p99: '5' has no unit: write it like 5s, 5ms or 5m"],
+    );
     let figures = ["125 GiB: 95 GiB of data and 30 GiB of redo log", "hint: give 125 GiB or more"];
     refused(&[PROFILE, "--tps", "100", "--size", "124GiB"], &[&["--size: 124 GiB"][..], &figures].concat());
     refused(

@@ -2,7 +2,7 @@
 
 use ebbtide_catalog::Spec;
 use ebbtide_observe::metric::Maker;
-use ebbtide_observe::{Flavour, Version, VolumeFiles};
+use ebbtide_observe::{Flavour, Role, Version};
 use serde::Serialize;
 
 /// What to do.
@@ -57,8 +57,8 @@ impl Fix {
     }
 
     /// The volume of these files is to be another one.
-    pub(crate) fn of_volume(mut self, files: VolumeFiles, spec: &Spec) -> Self {
-        self.volumes.push(VolumeChange { role: files.role(), spec: spec.to_string() });
+    pub(crate) fn of_volume(mut self, files: Role, spec: &Spec) -> Self {
+        self.volumes.push(VolumeChange { role: files.key(), spec: spec.to_string() });
         self
     }
 

@@ -6,8 +6,8 @@ use std::fmt::Display;
 use ebbtide_catalog::{Catalog, Resolved, Spec};
 use ebbtide_observe::metric::Servers;
 use ebbtide_observe::{
-    Device, Files, Flavour, Host, METRICS, NotSeen, Observation, ServerDirectory, SharedLogs, Tables,
-    Variables, Version, VolumeFiles, switch,
+    Device, Files, Flavour, Host, METRICS, NotSeen, Observation, Role, ServerDirectory, SharedLogs, Tables,
+    Variables, Version, switch,
 };
 
 use crate::cautions::cap;
@@ -59,8 +59,8 @@ impl<'a> View<'a> {
     }
 
     /// The same for the volume of some files, whose evidence is kept apart until [`View::take`].
-    pub(crate) fn of_files(&self, files: VolumeFiles) -> Self {
-        let of = (files != VolumeFiles::Data).then(|| files.name());
+    pub(crate) fn of_files(&self, files: Role) -> Self {
+        let of = (files != Role::Data).then(|| files.holds());
         Self { of, ..Self::new(self.seen, self.catalog) }
     }
 
@@ -381,11 +381,11 @@ impl<'a> View<'a> {
     }
 
     /// The device of the volume of files.
-    pub(crate) fn device_of(&self, files: VolumeFiles) -> Result<&'a Device, Gap> {
+    pub(crate) fn device_of(&self, files: Role) -> Result<&'a Device, Gap> {
         let host = self.seen.host.as_ref();
         let is_known = |one: &&Files| host.and_then(|host| host.place(**one)?.device.as_ref()).is_some();
         let all = files.files();
-        self.device(*all.iter().find(is_known).unwrap_or(&all[0]))
+        self.device(all.iter().find(is_known).or(all.first()).copied().unwrap_or(Files::Data))
     }
 
     /// Notes a word of the machine as evidence.
@@ -399,13 +399,12 @@ impl<'a> View<'a> {
     }
 
     /// The spec of the volume of files, where `--volume` names one for them.
-    fn own_spec(&self, files: VolumeFiles) -> Option<&'a str> {
+    fn own_spec(&self, files: Role) -> Option<&'a str> {
         let shared = || self.shared_logs().and_then(|logs| logs.spec);
         match files {
-            VolumeFiles::Data => self.seen.volume.as_deref(),
-            VolumeFiles::Redo => self.seen.redo_volume.as_deref().or_else(shared),
-            VolumeFiles::Binlog => self.seen.binlog_volume.as_deref(),
-            VolumeFiles::Logs => shared(),
+            Role::Redo => self.seen.spec(files).or_else(shared),
+            Role::Logs => shared(),
+            _ => self.seen.spec(files),
         }
     }
 
@@ -417,14 +416,14 @@ impl<'a> View<'a> {
 
     /// The volumes of the server by what lies on them, that of the data first: those that `--volume` names, and those that
     /// are found on another device.
-    pub(crate) fn volumes(&self) -> Vec<VolumeFiles> {
-        let mut all = vec![VolumeFiles::Data];
+    pub(crate) fn volumes(&self) -> Vec<Role> {
+        let mut all = vec![Role::Data];
         match self.shared_logs() {
-            Some(_) if self.seen.is_without_binlog() => all.push(VolumeFiles::Redo),
-            Some(_) => all.push(VolumeFiles::Logs),
+            Some(_) if self.seen.is_without_binlog() => all.push(Role::Redo),
+            Some(_) => all.push(Role::Logs),
             None => {
-                let own = [(VolumeFiles::Redo, Files::Redo), (VolumeFiles::Binlog, Files::Binlog)];
-                let is_there = |(volume, files): &(VolumeFiles, Files)| {
+                let own = [(Role::Redo, Files::Redo), (Role::Binlog, Files::Binlog)];
+                let is_there = |(volume, files): &(Role, Files)| {
                     self.own_spec(*volume).is_some() || self.is_apart(*files)
                 };
                 all.extend(own.into_iter().filter(is_there).map(|(volume, _)| volume));
@@ -434,19 +433,19 @@ impl<'a> View<'a> {
     }
 
     /// On which of the server's volumes files of a kind lie.
-    pub(crate) fn volume_with(&self, files: Files) -> VolumeFiles {
+    pub(crate) fn volume_with(&self, files: Files) -> Role {
         let mut all = self.volumes().into_iter();
-        all.find(|volume| volume.files().contains(&files)).unwrap_or(VolumeFiles::Data)
+        all.find(|volume| volume.files().contains(&files)).unwrap_or(Role::Data)
     }
 
     /// One of the server's volumes.
-    pub(crate) fn volume(&self, files: VolumeFiles) -> Result<Resolved, Gap> {
+    pub(crate) fn volume(&self, files: Role) -> Result<Resolved, Gap> {
         let Some(spec) = self.own_spec(files) else {
             let what = match files {
-                VolumeFiles::Data => "the volume".to_owned(),
-                _ => format!("the volume of the {}", files.name()),
+                Role::Data => "the volume".to_owned(),
+                _ => format!("the volume of the {}", files.holds()),
             };
-            return missing(what, format!("name it with --volume {}=SPEC", files.role()));
+            return missing(what, format!("name it with --volume {}=SPEC", files.key()));
         };
         self.note("volume", Seen::Text(spec.to_owned()), "volume as --volume says");
         let wrong = |error: &dyn Display| Gap::Undecided(format!("{spec}: {error}"));

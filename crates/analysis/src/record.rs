@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 /// The server in a second: differences of its status over the second, gauges at its end; none where the
 /// server does not report.
 pub use ebbtide_observe::Rates as ServerSecond;
+pub use ebbtide_observe::Role;
 use serde::{Deserialize, Serialize};
 
 /// A run, as far as it is summed up.
@@ -193,74 +194,6 @@ pub struct Arrivals {
     pub unfinished: u64,
     /// The longest wait of an unfinished one, ms.
     pub oldest_unfinished_ms: f64,
-}
-
-/// What a volume holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Role {
-    /// The data directory, and everything that has no volume of its own.
-    Data,
-    /// The redo log.
-    Redo,
-    /// The binary log.
-    Binlog,
-    /// The redo log and the binary log, on one file system.
-    #[serde(rename = "redo+binlog")]
-    Logs,
-    /// The undo tablespaces.
-    Undo,
-    /// Temporary tables and files.
-    Tmp,
-    /// The relay logs of a replica.
-    Relay,
-    /// What backups are written to.
-    Backup,
-}
-
-impl Role {
-    /// All of them, the data first.
-    pub const ALL: [Self; 8] =
-        [Self::Data, Self::Redo, Self::Binlog, Self::Logs, Self::Undo, Self::Tmp, Self::Relay, Self::Backup];
-
-    /// Its name in experiment files, options and results.
-    #[must_use]
-    pub const fn key(self) -> &'static str {
-        match self {
-            Self::Data => "data",
-            Self::Redo => "redo",
-            Self::Binlog => "binlog",
-            Self::Logs => "redo+binlog",
-            Self::Undo => "undo",
-            Self::Tmp => "tmp",
-            Self::Relay => "relay",
-            Self::Backup => "backup",
-        }
-    }
-
-    /// Its name as a part of the names of volumes, which have no `+`.
-    #[must_use]
-    pub const fn volume_name(self) -> &'static str {
-        match self {
-            Self::Logs => "redo-binlog",
-            _ => self.key(),
-        }
-    }
-
-    /// What its volume holds, for people.
-    #[must_use]
-    pub const fn holds(self) -> &'static str {
-        match self {
-            Self::Data => "data",
-            Self::Redo => "redo log",
-            Self::Binlog => "binary log",
-            Self::Logs => "redo log and binary log",
-            Self::Undo => "undo",
-            Self::Tmp => "temporary files",
-            Self::Relay => "relay log",
-            Self::Backup => "backups",
-        }
-    }
 }
 
 /// How a trial ended.

@@ -105,9 +105,8 @@ fn latency(value: &str) -> Result<FaultSetting, FaultError> {
         Some(_) => return wrong("latency", value, "only read: or write: may precede the time"),
         None => (None, value),
     };
-    // A negative time is none.
-    match time.parse::<jiff::SignedDuration>().map(Duration::try_from) {
-        Ok(Ok(added)) if added <= MOST_LATENCY => Ok(FaultSetting::Latency { op, added }),
+    match ebbtide_text::parse_duration(time) {
+        Ok(added) if added <= MOST_LATENCY => Ok(FaultSetting::Latency { op, added }),
         _ => wrong("latency", value, "give a time up to 1h with its unit, like 2ms or read:500us"),
     }
 }

@@ -34,8 +34,7 @@ impl MonotonicClock {
     #[must_use]
     pub fn new() -> Self {
         let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let wall = Nanos(u64::try_from(wall.as_nanos()).unwrap_or(u64::MAX));
-        Self { epoch: wall.since(monotonic()) }
+        Self { epoch: Nanos::from(wall).since(monotonic()) }
     }
 }
 

@@ -1,6 +1,6 @@
 //! A server that was seen, for the tests of this crate and of the program.
 
-use ebbtide_observe::{Facts, Observation, Origin, Rates, Span, StatusVariables, Variables};
+use ebbtide_observe::{Facts, Observation, Origin, Rates, Span, StatusVariables, Variables, Volumes};
 
 /// A MariaDB with a small redo log, no sync of its binary log, and 100 transactions a second, of a
 /// 4 GiB buffer pool on a gp3. `more` has variables that take the place of these.
@@ -39,7 +39,7 @@ pub fn busy_mariadb(more: &[(&str, &str)]) -> Observation {
         variables: Some(variables),
         rates: Some(rates),
         status: Some(StatusVariables { last: Variables::default(), growth_per_s: growth.into() }),
-        volume: Some("gp3:size=500GiB,iops=6000".into()),
+        volumes: Volumes::new(Some("gp3:size=500GiB,iops=6000".into())),
         ..Observation::of(Origin::Capture { path: "/c".into() })
     }
 }

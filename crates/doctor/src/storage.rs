@@ -6,13 +6,13 @@ use std::path::Path;
 
 use ebbtide_catalog::{Catalog, CatalogError, CreditShare, Spec, SpecError};
 use ebbtide_device::nvme::{EbsStatistics, ebs_statistics};
-use ebbtide_observe::{Device, Exceeded, FileSystem, Files, Host, NotSeen, Observation, VolumeFiles};
+use ebbtide_observe::{Device, Exceeded, FileSystem, Files, Host, NotSeen, Observation, Role, Volumes};
 
 /// What is known of a server's storage beforehand: no server can be asked for it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct NamedStorage {
     /// Specs of volumes by what lies on them.
-    pub volumes: Vec<(VolumeFiles, String)>,
+    pub volumes: Vec<(Role, String)>,
     /// The EC2 instance type, such as `r6i.large`.
     pub instance: Option<String>,
     /// The file system of the data.
@@ -68,23 +68,12 @@ impl NamedStorage {
     /// # Errors
     /// One volume for both logs, which lie on two devices.
     pub fn name_volumes(&self, seen: &mut Observation) -> Result<(), StorageError> {
-        for (files, spec) in &self.volumes {
-            let spec = Some(spec.clone());
-            match files {
-                VolumeFiles::Data => seen.volume = spec,
-                VolumeFiles::Redo => seen.redo_volume = spec,
-                VolumeFiles::Binlog => seen.binlog_volume = spec,
-                VolumeFiles::Logs => (seen.redo_volume, seen.binlog_volume) = (spec.clone(), spec),
-            }
+        for (role, spec) in &self.volumes {
             // A capture may have another word for it.
-            seen.logs_share_volume = match files {
-                VolumeFiles::Data => seen.logs_share_volume,
-                VolumeFiles::Redo | VolumeFiles::Binlog => false,
-                VolumeFiles::Logs => true,
-            };
+            seen.volumes.set(*role, Some(spec.clone()));
         }
-        let apart =
-            seen.devices_of_logs_apart().filter(|_| seen.logs_share_volume && !seen.is_without_binlog());
+        let is_shared = seen.volumes.get(Role::Logs).is_some();
+        let apart = seen.devices_of_logs_apart().filter(|_| is_shared && !seen.is_without_binlog());
         let Some([redo, binlog]) = apart else { return Ok(()) };
         Err(StorageError::TwoDevices { redo: redo.to_owned(), binlog: binlog.to_owned() })
     }
@@ -189,8 +178,7 @@ pub fn name_own_volumes(seen: &mut Observation, attached: impl FnOnce() -> Vec<O
     if specs.is_empty() {
         return;
     }
-    let [data, redo, binlog] = specs_of(host, &specs);
-    (seen.volume, seen.redo_volume, seen.binlog_volume) = (data, redo, binlog);
+    seen.volumes = specs_of(host, &specs);
 }
 
 /// The spec of a volume with the percent of its burst credits that are left now: those of its spec are of its creation.
@@ -207,12 +195,14 @@ fn with_credits(spec: String, percent: Option<f64>) -> String {
 
 /// The volumes of the data, the redo log and the binary log, of specs by device; files on the device of the data have none
 /// of their own.
-fn specs_of(host: &Host, specs: &BTreeMap<String, String>) -> [Option<String>; 3] {
+fn specs_of(host: &Host, specs: &BTreeMap<String, String>) -> Volumes<Option<String>> {
     let device = |files| host.place(files).and_then(|place| place.device.as_ref()).map(|device| &device.name);
     let spec = |name: &String| specs.get(&format!("/dev/{name}")).cloned();
     let data = device(Files::Data);
     let own = |files| device(files).filter(|name| data != Some(name)).and_then(spec);
-    [data.and_then(spec), own(Files::Redo), own(Files::Binlog)]
+    let logs = [(Role::Redo, own(Files::Redo)), (Role::Binlog, own(Files::Binlog))];
+    let named = logs.into_iter().filter(|(_, spec)| spec.is_some());
+    named.fold(Volumes::new(data.and_then(spec)), |volumes, (role, spec)| volumes.with(role, spec))
 }
 
 #[cfg(test)]
@@ -221,7 +211,7 @@ mod tests {
 
     use super::*;
 
-    fn name(seen: &mut Observation, volume: (VolumeFiles, String)) -> Result<(), StorageError> {
+    fn name(seen: &mut Observation, volume: (Role, String)) -> Result<(), StorageError> {
         NamedStorage { volumes: vec![volume], ..NamedStorage::default() }.name_volumes(seen)
     }
 
@@ -249,20 +239,21 @@ mod tests {
     fn one_volume_for_both_logs_is_that_of_each_and_a_later_word_for_one_of_them_ends_it() {
         let named = |files, spec: &str| (files, spec.to_owned());
         let mut seen = Observation::of(Origin::Capture { path: "/c".into() });
-        name(&mut seen, named(VolumeFiles::Logs, "nvme")).unwrap();
+        name(&mut seen, named(Role::Logs, "nvme")).unwrap();
         let shared = seen.shared_logs().unwrap().unwrap();
         assert_eq!((shared.device, shared.spec), (None, Some("nvme")));
         // As where the file is a capture of that.
-        name(&mut seen, named(VolumeFiles::Data, "gp3:size=5GiB")).unwrap();
-        assert!(seen.logs_share_volume);
-        name(&mut seen, named(VolumeFiles::Redo, "gp3:size=5GiB")).unwrap();
+        name(&mut seen, named(Role::Data, "gp3:size=5GiB")).unwrap();
+        assert!(seen.volumes.get(Role::Logs).is_some());
+        name(&mut seen, named(Role::Redo, "gp3:size=5GiB")).unwrap();
         assert_eq!(seen.shared_logs(), Ok(None));
-        assert_eq!([seen.redo_volume.unwrap(), seen.binlog_volume.unwrap()], ["gp3:size=5GiB", "nvme"]);
+        let logs = [Role::Redo, Role::Binlog].map(|role| seen.spec(role).unwrap());
+        assert_eq!(logs, ["gp3:size=5GiB", "nvme"]);
     }
 
     #[test]
     fn one_volume_for_logs_on_two_devices_is_refused_with_both() {
-        let named = || (VolumeFiles::Logs, "nvme".to_owned());
+        let named = || (Role::Logs, "nvme".to_owned());
         let error = name(&mut on("b", "c", "ON"), named()).unwrap_err().to_string();
         assert!(error.contains("redo log lies on b") && error.contains("binary log on c"), "{error}");
         name(&mut on("b", "b", "ON"), named()).unwrap();
@@ -292,19 +283,21 @@ mod tests {
         };
         let gp3 = Some("gp3:size=500GiB".to_owned());
         let io2 = Some("io2:size=50GiB,iops=1000".to_owned());
-        assert_eq!(specs_of(&host(["loop1", "loop12", "loop1"]), &specs), [gp3.clone(), io2.clone(), None]);
-        let shared = host(["loop1", "loop12", "loop12"]);
-        let [data, redo, binlog] = specs_of(&shared, &specs);
-        assert_eq!([&data, &redo, &binlog], [&gp3, &io2, &io2]);
+        let named = |devices: [&str; 3]| {
+            let volumes = specs_of(&host(devices), &specs);
+            [Role::Data, Role::Redo, Role::Binlog].map(|role| volumes.get(role).cloned().flatten())
+        };
+        assert_eq!(named(["loop1", "loop12", "loop1"]), [gp3.clone(), io2.clone(), None]);
+        let shared = ["loop1", "loop12", "loop12"];
+        assert_eq!(named(shared), [gp3, io2.clone(), io2.clone()]);
         let seen = Observation {
-            host: Some(shared),
-            redo_volume: redo,
-            binlog_volume: binlog,
+            host: Some(host(shared)),
+            volumes: specs_of(&host(shared), &specs),
             ..Observation::of(Origin::Capture { path: "/c".into() })
         };
         assert_eq!(seen.shared_logs().unwrap().and_then(|logs| logs.spec), io2.as_deref());
-        assert_eq!(specs_of(&host(["loop12", "loop12", "loop12"]), &specs), [io2, None, None]);
-        assert_eq!(specs_of(&host(["loop2", "nvme0n1", "loop2"]), &specs), [None, None, None]);
+        assert_eq!(named(["loop12", "loop12", "loop12"]), [io2, None, None]);
+        assert_eq!(named(["loop2", "nvme0n1", "loop2"]), [None, None, None]);
     }
 
     #[test]

@@ -4,10 +4,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use ebbtide_catalog::{Catalog, CatalogError, InstanceType, Resolved};
+use ebbtide_observe::Volumes;
 use ebbtide_twin::accuracy::{self, Basis, Figure, Interval, Uncertainty};
 use ebbtide_twin::innodb::{
     CalibrateError, Calibrating, Calibration, Costs, Machine, MeasuredPoint, Memory, ModelLoad, ModelOutcome,
-    ModelSetup, Trials, Volumes, calibrate, run,
+    ModelSetup, Trials, calibrate, run,
 };
 use ebbtide_twin::profile::{MachineFacts, Planned, Profile, ProfileError};
 use ebbtide_volume::{Instance, Nanos};

@@ -1,8 +1,8 @@
 //! What must lie on the volumes of a profile's server.
 
 use ebbtide_catalog::Resolved;
+use ebbtide_observe::{Role, Volumes};
 use ebbtide_text::size;
-use ebbtide_twin::innodb::Volumes;
 use ebbtide_twin::profile::Planned;
 
 /// A volume that is smaller than what must lie on it.
@@ -59,12 +59,13 @@ impl Stored {
     /// # Errors
     /// The first volume that is too small.
     pub fn fit(self, spec: &str, volumes: &Volumes<Resolved>) -> Result<(), VolumeTooSmall> {
-        let on_data = match &volumes.redo {
+        let redo = volumes.get(Role::Redo);
+        let on_data = match redo {
             Some(_) => (self.data, format!("{} of data", size(self.data))),
             None => (self.together(), self.words()),
         };
         let on_redo = (self.redo, format!("{} of redo log", size(self.redo)));
-        let redo = volumes.redo.iter().map(|volume| ("redo log", volume, on_redo.clone()));
+        let redo = redo.into_iter().map(|volume| ("redo log", volume, on_redo.clone()));
         for (files, volume, (least_bytes, stored)) in
             std::iter::once(("data", &volumes.data, on_data)).chain(redo)
         {

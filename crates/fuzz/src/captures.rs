@@ -33,7 +33,7 @@ pub(super) fn captured(bytes: &[u8]) {
     }
     let hints = Hints { version: Some("8.0.36".into()), devices: vec![(Files::Data, "vda".into())] };
     if let Ok(mut seen) = observation("/c", std::slice::from_ref(&input), &hints) {
-        seen.volume = Some("gp2:size=500GiB".into());
+        seen.volumes.data = Some("gp2:size=500GiB".into());
         judge(&seen);
     }
 }

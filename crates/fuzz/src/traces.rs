@@ -1,7 +1,7 @@
 //! Traces of block I/O, fio's jobs and fio's results.
 
 use ebbtide_catalog::calibrate::{FitOptions, fit};
-use ebbtide_twin::fio::{Nothing, parse_file, parse_time, parse_words};
+use ebbtide_twin::fio::{Nothing, parse_file, parse_words};
 use ebbtide_twin::trace::{Device, Options, Trace};
 
 use crate::text;
@@ -21,7 +21,6 @@ pub(super) fn fio_job(bytes: &[u8]) {
     let Some(text) = text(bytes) else { return };
     let _ = parse_file(text, "job.fio", &Nothing);
     let _ = parse_words(text, &Nothing);
-    let _ = parse_time("runtime", text);
 }
 
 pub(super) fn fio_result(bytes: &[u8]) {

@@ -1,7 +1,7 @@
 //! A trial as an observation, so that it can be judged like a live server.
 
 use ebbtide_device::host::FsType;
-use ebbtide_observe::{Facts, FileSystem, Observation, Origin, Rates, Span, Variables};
+use ebbtide_observe::{Facts, FileSystem, Observation, Origin, Rates, Span, Variables, Volumes};
 
 use crate::experiment::{Arm, Role};
 use crate::record::{LabRun, Trial};
@@ -24,7 +24,7 @@ impl LabRun {
             facts: Some(Facts::of(&variables)),
             variables: Some(variables),
             rates: trial.seconds.iter().any(|second| second.server.is_some()).then(|| Rates::mean(seconds)),
-            volume: arm.and_then(data_volume),
+            volumes: Volumes::new(arm.and_then(data_volume)),
             file_system: arm.and_then(file_system),
             ..Observation::of(Origin::Trial { arm: trial.arm.clone(), repeat: trial.repeat })
         }
@@ -87,7 +87,7 @@ mod tests {
         let facts = seen.facts.unwrap();
         assert_eq!((facts.version.as_str(), facts.doublewrite.as_deref()), ("10.11.19-MariaDB", Some("OFF")));
         assert_eq!(facts.page_bytes, None, "a default is not known");
-        assert_eq!(seen.volume, run.experiment.arms[0].volumes.get(&Role::Data).cloned());
+        assert_eq!(seen.volumes.data, run.experiment.arms[0].volumes.get(&Role::Data).cloned());
     }
 
     #[test]

@@ -5,8 +5,10 @@ use serde::{Deserialize, Serialize};
 use crate::facts::{Facts, Variables};
 use crate::host::{Host, SyncProbe, VolumePeaks};
 use crate::rates::Rates;
+use crate::role::Role;
 use crate::status::{SelectRates, StatusVariables};
 use crate::tables::Tables;
+use crate::volumes::Volumes;
 
 /// What was seen of one server, by whomever. Everything is optional but where it comes from: a capture may have variables
 /// alone, a trial rates and its volume.
@@ -28,8 +30,9 @@ pub struct Observation {
     pub facts: Option<Facts>,
     /// What the server did in the span, a second.
     pub rates: Option<Rates>,
-    /// The spec of the volume that its data are on, such as `gp3:size=500GiB`.
-    pub volume: Option<String>,
+    /// The specs of its volumes, such as `gp3:size=500GiB`, as far as someone named them.
+    #[serde(flatten, with = "specs")]
+    pub volumes: Volumes<Option<String>>,
     /// The file system that its data are on.
     pub file_system: Option<FileSystem>,
     /// All status variables.
@@ -49,13 +52,6 @@ pub struct Observation {
     pub tables: Option<Tables>,
     /// The machine that the server runs on.
     pub host: Option<Host>,
-    /// The spec of the volume of the redo log; None: that of the data.
-    pub redo_volume: Option<String>,
-    /// The spec of the volume of the binary log; None: that of the data.
-    pub binlog_volume: Option<String>,
-    /// Whether someone named one volume for both logs. Then both of the above have its spec, whatever is known of devices.
-    #[serde(default)]
-    pub logs_share_volume: bool,
     /// The EC2 instance type, such as `r6i.large`.
     pub instance: Option<String>,
     /// What the volume of the data carried over days.
@@ -103,7 +99,7 @@ impl Observation {
             configured: None,
             facts: None,
             rates: None,
-            volume: None,
+            volumes: Volumes::new(None),
             file_system: None,
             status: None,
             selects: None,
@@ -113,9 +109,6 @@ impl Observation {
             replica: None,
             tables: None,
             host: None,
-            redo_volume: None,
-            binlog_volume: None,
-            logs_share_volume: false,
             instance: None,
             peaks: None,
             sync_probe: None,
@@ -133,6 +126,12 @@ const REDO_DEFAULTS: [(&str, &str); 3] = [
 ];
 
 impl Observation {
+    /// The spec of the volume that is named for what lies on it: for a log also that of both logs.
+    #[must_use]
+    pub fn spec(&self, role: Role) -> Option<&str> {
+        self.volumes.get(role)?.as_deref()
+    }
+
     /// Bytes of the redo log's files together; None where neither variables nor status have them.
     ///
     /// MySQL from 8.0.30 on has the variable `innodb_redo_log_capacity` in any case, but takes the older two where they
@@ -174,6 +173,55 @@ impl Observation {
                 value.is_some_and(|value| value != default)
             }
         }
+    }
+}
+
+/// The names of the specs in a capture: those of the logs stand for one volume where that is said.
+mod specs {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use crate::role::Role;
+    use crate::volumes::Volumes;
+
+    #[derive(Serialize, Deserialize)]
+    struct Specs {
+        volume: Option<String>,
+        redo_volume: Option<String>,
+        binlog_volume: Option<String>,
+        #[serde(default)]
+        logs_share_volume: bool,
+    }
+
+    pub(super) fn serialize<S: Serializer>(
+        volumes: &Volumes<Option<String>>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let spec = |role| volumes.get(role).cloned().flatten();
+        let specs = Specs {
+            volume: spec(Role::Data),
+            redo_volume: spec(Role::Redo),
+            binlog_volume: spec(Role::Binlog),
+            logs_share_volume: volumes.get(Role::Logs).is_some(),
+        };
+        specs.serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Volumes<Option<String>>, D::Error> {
+        let Specs { volume, redo_volume, binlog_volume, logs_share_volume } =
+            Specs::deserialize(deserializer)?;
+        let mut volumes = Volumes::new(volume);
+        let differ = redo_volume.is_some() && binlog_volume.is_some() && redo_volume != binlog_volume;
+        let logs = if logs_share_volume && !differ {
+            vec![(Role::Logs, redo_volume.or(binlog_volume))]
+        } else {
+            vec![(Role::Redo, redo_volume), (Role::Binlog, binlog_volume)]
+        };
+        for (role, spec) in logs.into_iter().filter(|(_, spec)| spec.is_some()) {
+            volumes.set(role, spec);
+        }
+        Ok(volumes)
     }
 }
 
@@ -231,6 +279,25 @@ mod tests {
             facts: Some(Facts::of(&variables)),
             variables: Some(variables),
             ..Observation::of(Origin::Capture { path: "/c".into() })
+        }
+    }
+
+    #[test]
+    fn specs_have_the_names_in_a_capture_that_they_had() {
+        let spec = |text: &str| Some(text.to_owned());
+        let apart = Volumes::new(spec("a")).with(Role::Redo, spec("b"));
+        let shared = Volumes::new(None).with(Role::Logs, spec("c"));
+        for (volumes, data, redo, binlog, share) in [
+            (Volumes::new(None), None, None, None, false),
+            (apart.clone(), spec("a"), spec("b"), None, false),
+            (apart.with(Role::Binlog, spec("b")), spec("a"), spec("b"), spec("b"), false),
+            (shared, None, spec("c"), spec("c"), true),
+        ] {
+            let json = serde_json::to_value(Observation { volumes: volumes.clone(), ..seen(&[]) }).unwrap();
+            let named = [("volume", data), ("redo_volume", redo), ("binlog_volume", binlog)];
+            assert!(named.iter().all(|(name, spec)| json[name] == serde_json::json!(spec)), "{json}");
+            assert_eq!(json["logs_share_volume"], share);
+            assert_eq!(serde_json::from_value::<Observation>(json).unwrap().volumes, volumes);
         }
     }
 

@@ -1,212 +1,300 @@
-//! The volumes of a server by what lies on them, and the one that its logs share.
+//! Something for each volume of a server, and the text that names the volumes by what lies on them:
+//! `data=gp3:size=500GiB,redo+binlog=io2:size=20GiB,iops=3000`.
 
+use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::fmt;
 
-use crate::facts::switch;
-use crate::host::{Device, Files};
-use crate::observation::Observation;
+use crate::role::{Role, UnknownRole};
 
-/// What lies on a volume.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum VolumeFiles {
-    /// The data, and everything without a volume of its own.
-    Data,
-    /// The redo log alone.
-    Redo,
-    /// The binary log alone.
-    Binlog,
-    /// The redo log and the binary log.
-    Logs,
+/// Something for each volume of a server: its spec, its limits, or what it did. What has no volume of its own lies on that of
+/// the data.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Volumes<T> {
+    /// The volume of the data.
+    pub data: T,
+    /// The others. Never both [`Role::Logs`] and one of the logs.
+    others: BTreeMap<Role, T>,
 }
 
-impl VolumeFiles {
-    /// All of them, the data first.
-    pub const ALL: [Self; 4] = [Self::Data, Self::Redo, Self::Binlog, Self::Logs];
+impl<T> From<T> for Volumes<T> {
+    fn from(data: T) -> Self {
+        Self::new(data)
+    }
+}
 
-    /// Its name in options, such as `redo+binlog`.
+impl<T> Volumes<T> {
+    /// One volume for all files.
+    pub const fn new(data: T) -> Self {
+        Self { data, others: BTreeMap::new() }
+    }
+
+    /// Puts what a role names on a volume of its own, or on another one. A log that is named alone leaves the volume that
+    /// both logs shared to the other one.
+    pub fn set(&mut self, role: Role, volume: T)
+    where
+        T: Clone,
+    {
+        match role {
+            Role::Data => {
+                self.data = volume;
+                return;
+            }
+            Role::Logs => LOGS.iter().for_each(|log| drop(self.others.remove(log))),
+            Role::Redo | Role::Binlog => {
+                if let Some(shared) = self.others.remove(&Role::Logs) {
+                    self.others.extend(LOGS.map(|log| (log, shared.clone())));
+                }
+            }
+            Role::Undo | Role::Tmp | Role::Relay | Role::Backup => {}
+        }
+        self.others.insert(role, volume);
+    }
+
+    /// The same with what a role names on a volume of its own.
     #[must_use]
-    pub const fn role(self) -> &'static str {
-        match self {
-            Self::Data => "data",
-            Self::Redo => "redo",
-            Self::Binlog => "binlog",
-            Self::Logs => "redo+binlog",
+    pub fn with(mut self, role: Role, volume: T) -> Self
+    where
+        T: Clone,
+    {
+        self.set(role, volume);
+        self
+    }
+
+    /// The volume that what a role names lies on: of a log its own, or that of both logs. None where that is the volume of the
+    /// data, and for both logs where they do not share one.
+    pub fn get(&self, role: Role) -> Option<&T> {
+        match self.holder(role)? {
+            Role::Data => Some(&self.data),
+            other => self.others.get(&other),
         }
     }
 
-    /// Its name in a sentence.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Data => Files::Data.name(),
-            Self::Redo => Files::Redo.name(),
-            Self::Binlog => Files::Binlog.name(),
-            Self::Logs => "redo log and binary log",
+    /// The same, to be changed.
+    pub fn get_mut(&mut self, role: Role) -> Option<&mut T> {
+        match self.holder(role)? {
+            Role::Data => Some(&mut self.data),
+            other => self.others.get_mut(&other),
         }
     }
 
-    /// The files, those first by which its device is found.
-    #[must_use]
-    pub const fn files(self) -> &'static [Files] {
-        match self {
-            Self::Data => &[Files::Data, Files::Temporary],
-            Self::Redo => &[Files::Redo],
-            Self::Binlog => &[Files::Binlog],
-            Self::Logs => &[Files::Redo, Files::Binlog],
-        }
+    /// The volume that what a role names lies on, that of the data too.
+    pub fn on(&self, role: Role) -> &T {
+        self.get(role).unwrap_or(&self.data)
     }
-}
 
-/// A volume that holds the redo log and the binary log, and no data.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SharedLogs<'a> {
-    /// Its device, such as `nvme2n1`; None where it is not known.
-    pub device: Option<&'a str>,
-    /// The spec of its volume; None: no one named it.
-    pub spec: Option<&'a str>,
-}
-
-/// Two specs for the one device of both logs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TwoSpecs {
-    /// The device; None where it is not known.
-    pub device: Option<String>,
-    /// The spec that the redo log has.
-    pub redo: String,
-    /// The spec that the binary log has.
-    pub binlog: String,
-}
-
-impl fmt::Display for TwoSpecs {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let device = self.device.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
-        write!(
-            f,
-            "the redo log and the binary log lie on one device{device}, and two volumes are named for it: redo={} and \
-             binlog={}",
-            self.redo, self.binlog
-        )
+    /// The role of that volume.
+    pub fn role_of(&self, role: Role) -> Role {
+        self.holder(role).unwrap_or(Role::Data)
     }
-}
 
-impl std::error::Error for TwoSpecs {}
+    fn holder(&self, role: Role) -> Option<Role> {
+        let shared = LOGS.contains(&role).then_some(Role::Logs);
+        [Some(role), shared]
+            .into_iter()
+            .flatten()
+            .find(|role| *role == Role::Data || self.others.contains_key(role))
+    }
 
-impl Observation {
-    /// The volume that both logs share: someone named it, or both lie on one device without the data. None where they lie
-    /// apart or with the data, or where neither is known.
+    /// Whether all files lie on one volume.
+    pub fn is_one(&self) -> bool {
+        self.others.is_empty()
+    }
+
+    /// Each volume with its role, that of the data first.
+    pub fn roles(&self) -> impl Iterator<Item = (Role, &T)> {
+        let others = self.others.iter().map(|(role, volume)| (*role, volume));
+        std::iter::once((Role::Data, &self.data)).chain(others)
+    }
+
+    /// The same by reference.
+    pub fn as_ref(&self) -> Volumes<&T> {
+        self.map(|volume| volume)
+    }
+
+    /// The same of each volume.
+    pub fn map<'a, U>(&'a self, mut of: impl FnMut(&'a T) -> U) -> Volumes<U> {
+        let Ok(all) = self.try_map(|volume| Ok::<_, Infallible>(of(volume)));
+        all
+    }
+
+    /// The same of each volume.
     ///
     /// # Errors
-    /// The redo log and the binary log have different specs, which one device cannot have.
-    pub fn shared_logs(&self) -> Result<Option<SharedLogs<'_>>, TwoSpecs> {
-        let [data, redo, binlog] = [Files::Data, Files::Redo, Files::Binlog].map(|files| self.device(files));
-        let is_one_device = match (data, redo, binlog) {
-            (Some(data), Some(redo), Some(binlog)) => redo.shares_with(binlog) && !redo.shares_with(data),
-            _ => false,
-        };
-        if !is_one_device && !self.logs_share_volume {
-            return Ok(None);
+    /// The first error of `of`.
+    pub fn try_map<'a, U, E>(&'a self, mut of: impl FnMut(&'a T) -> Result<U, E>) -> Result<Volumes<U>, E> {
+        let data = of(&self.data)?;
+        let others = self.others.iter().map(|(role, volume)| Ok((*role, of(volume)?)));
+        Ok(Volumes { data, others: others.collect::<Result<_, E>>()? })
+    }
+
+    /// A text of each with its role before it, and `between` between them; of one volume alone its text.
+    pub fn joined(&self, between: &str, of: impl Fn(&T) -> String) -> String {
+        if self.is_one() {
+            return of(&self.data);
         }
-        let device = redo.or(binlog).map(|device| device.name.as_str());
-        match (self.redo_volume.as_deref(), self.binlog_volume.as_deref()) {
-            (Some(redo), Some(binlog)) if redo != binlog => Err(TwoSpecs {
-                device: device.map(str::to_owned),
-                redo: redo.to_owned(),
-                binlog: binlog.to_owned(),
-            }),
-            (one, other) => Ok(Some(SharedLogs { device, spec: one.or(other) })),
+        let each = self.roles().map(|(role, volume)| format!("{}={}", role.key(), of(volume)));
+        each.collect::<Vec<_>>().join(between)
+    }
+}
+
+/// The logs that may share a volume.
+const LOGS: [Role; 2] = [Role::Redo, Role::Binlog];
+
+/// As [`Volumes::parse`] reads it.
+impl<T: fmt::Display> fmt::Display for Volumes<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.joined(",", T::to_string))
+    }
+}
+
+impl<'a> Volumes<&'a str> {
+    /// Reads the specs of a server's volumes. One of [`Role::NAMED`] begins the spec of its volume; a text without roles, or
+    /// before the first one, is the volume of the data.
+    ///
+    /// # Errors
+    /// A role that there is not or that is there twice, or no volume of the data.
+    pub fn parse(text: &'a str) -> Result<Self, WrongVolumes> {
+        let mut data = None;
+        let mut others = BTreeMap::new();
+        for (role, spec) in by_role(text)? {
+            let is_taken = match role {
+                Role::Data => data.is_some(),
+                Role::Logs => !others.is_empty(),
+                log => others.contains_key(&log) || others.contains_key(&Role::Logs),
+            };
+            if is_taken {
+                return Err(WrongVolumes::Twice { text: text.to_owned(), role });
+            }
+            if role == Role::Data {
+                data = Some(spec);
+            } else {
+                others.insert(role, spec);
+            }
+        }
+        let data = data.ok_or_else(|| WrongVolumes::NoData { text: text.to_owned() })?;
+        Ok(Self { data, others })
+    }
+}
+
+/// The parts of a text, each with its role.
+fn by_role(text: &str) -> Result<Vec<(Role, &str)>, UnknownRole> {
+    let mut begins = Vec::new();
+    let mut at = 0;
+    for piece in text.split(',') {
+        let (name, value) = piece.split_once('=').map_or((piece, ""), |(name, value)| (name.trim(), value));
+        // A spec begins with a type, and `:` follows the type where it has keys; a role stands before a type.
+        let has_type = name.contains([':', '(']) || !piece.contains('=');
+        let role = Role::named(name);
+        if role.is_ok() || !has_type && (value.contains(':') || begins.is_empty()) {
+            begins.push((role?, at, at + piece.len() - value.len()));
+        } else if begins.is_empty() {
+            begins.push((Role::Data, at, at));
+        }
+        at += piece.len() + 1;
+    }
+    let ends = begins.iter().skip(1).map(|(_, at, _)| at - 1).chain([text.len()]);
+    Ok(begins.iter().zip(ends).map(|((role, _, from), to)| (*role, &text[*from..to])).collect())
+}
+
+/// A text that names no volumes of a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WrongVolumes {
+    /// A role that there is not.
+    UnknownRole(UnknownRole),
+    /// What a role names has a volume already.
+    Twice {
+        /// The specs as they were given.
+        text: String,
+        /// The role.
+        role: Role,
+    },
+    /// Only logs have a volume.
+    NoData {
+        /// The specs as they were given.
+        text: String,
+    },
+}
+
+impl fmt::Display for WrongVolumes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownRole(error) => error.fmt(f),
+            Self::Twice { text, role } => write!(f, "{text} has two volumes for {}", role.key()),
+            Self::NoData { text } => write!(f, "{text} has no volume for the data"),
         }
     }
+}
 
-    /// The devices of the redo log and of the binary log where they have none in common; None where they have, and where
-    /// one is not known.
-    #[must_use]
-    pub fn devices_of_logs_apart(&self) -> Option<[&str; 2]> {
-        let (redo, binlog) = (self.device(Files::Redo)?, self.device(Files::Binlog)?);
-        (!redo.shares_with(binlog)).then_some([redo.name.as_str(), binlog.name.as_str()])
-    }
+impl std::error::Error for WrongVolumes {}
 
-    /// Whether the server is known to write no binary log.
-    #[must_use]
-    pub fn is_without_binlog(&self) -> bool {
-        let word = self.variables.as_ref().and_then(|all| all.get("log_bin"));
-        word.and_then(switch) == Some(false)
-    }
-
-    fn device(&self, files: Files) -> Option<&Device> {
-        self.host.as_ref()?.place(files)?.device.as_ref()
+impl From<UnknownRole> for WrongVolumes {
+    fn from(error: UnknownRole) -> Self {
+        Self::UnknownRole(error)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Host, Origin, ServerDirectory};
 
-    fn seen(devices: [&str; 3], redo: Option<&str>, binlog: Option<&str>) -> Observation {
-        let files = [Files::Data, Files::Redo, Files::Binlog];
-        let place = |(files, name): (Files, &str)| ServerDirectory {
-            files,
-            directory: "/d".into(),
-            mount_point: "/d".into(),
-            file_system: "xfs".into(),
-            options: Vec::new(),
-            size_bytes: None,
-            free_bytes: None,
-            device: Some(Device { name: name.into(), ..Device::default() }),
-        };
-        let places = files.into_iter().zip(devices).map(place).collect();
-        Observation {
-            host: Some(Host { places, ..Host::default() }),
-            redo_volume: redo.map(str::to_owned),
-            binlog_volume: binlog.map(str::to_owned),
-            ..Observation::of(Origin::Capture { path: "/c".into() })
+    #[test]
+    fn a_log_without_a_volume_lies_on_that_of_the_data() {
+        let one = Volumes::new("a");
+        assert!(one.is_one() && one.get(Role::Redo).is_none());
+        assert_eq!((one.on(Role::Redo), one.role_of(Role::Redo)), (&"a", Role::Data));
+        let two = one.with(Role::Redo, "b");
+        assert_eq!((two.role_of(Role::Redo), two.role_of(Role::Binlog)), (Role::Redo, Role::Data));
+        assert_eq!(two.roles().collect::<Vec<_>>(), [(Role::Data, &"a"), (Role::Redo, &"b")]);
+    }
+
+    #[test]
+    fn a_volume_that_both_logs_lie_on_is_one_volume_until_one_of_them_has_another() {
+        let mut logs = Volumes::new("a").with(Role::Logs, "b");
+        assert_eq!(logs.roles().collect::<Vec<_>>(), [(Role::Data, &"a"), (Role::Logs, &"b")]);
+        for log in LOGS {
+            assert_eq!((logs.get(log), logs.role_of(log)), (Some(&"b"), Role::Logs));
         }
+        assert_eq!(logs.map(|name| name.len()).role_of(Role::Binlog), Role::Logs);
+        *logs.get_mut(Role::Binlog).unwrap() = "c";
+        assert_eq!(logs.get(Role::Logs), Some(&"c"));
+        logs.set(Role::Redo, "d");
+        assert_eq!(logs.to_string(), "data=a,redo=d,binlog=c");
+        assert!(logs.get(Role::Logs).is_none());
+        logs.set(Role::Logs, "e");
+        assert_eq!(logs.to_string(), "data=a,redo+binlog=e");
     }
 
     #[test]
-    fn logs_on_one_device_share_a_volume_whichever_of_them_names_it() {
-        let spec = |redo, binlog| {
-            let seen = seen(["a", "b", "b"], redo, binlog);
-            let shared = seen.shared_logs().unwrap().unwrap();
-            (shared.device.unwrap().to_owned(), shared.spec.map(str::to_owned))
-        };
-        let one = Some("nvme");
-        for (redo, binlog) in [(one, one), (one, None), (None, one)] {
-            assert_eq!(spec(redo, binlog), ("b".to_owned(), Some("nvme".to_owned())));
+    fn what_is_written_is_read_back_the_same() {
+        for text in [
+            "gp3:size=500GiB,iops=6000",
+            "raid0(2x gp3:size=1TiB,iops=4000)",
+            "nvme",
+            "data=nvme,redo=nvme",
+            "data=gp3:size=500GiB,iops=6000,redo=io2:size=20GiB,iops=3000,binlog=gp2:size=50GiB",
+            "data=raid0(2x gp3:size=1TiB,iops=4000),binlog=gp3:size=50GiB",
+            "data=gp3:size=500GiB,redo+binlog=io2:size=20GiB,iops=3000",
+        ] {
+            assert_eq!(Volumes::parse(text).unwrap().to_string(), text);
         }
-        assert_eq!(spec(None, None), ("b".to_owned(), None));
+        let shown = |text| Volumes::parse(text).unwrap().to_string();
+        assert_eq!(shown("data=gp3:size=5GiB"), "gp3:size=5GiB");
+        assert_eq!(shown("gp3:size=5GiB,redo=nvme"), "data=gp3:size=5GiB,redo=nvme");
+        assert_eq!(shown("redo=nvme,data=gp3:size=5GiB"), "data=gp3:size=5GiB,redo=nvme");
     }
 
     #[test]
-    fn logs_apart_or_with_the_data_or_on_unknown_devices_share_none_of_their_own() {
-        for devices in [["a", "b", "c"], ["a", "a", "a"], ["a", "b", "a"], ["a", "a", "b"]] {
-            assert_eq!(seen(devices, Some("nvme"), Some("nvme")).shared_logs(), Ok(None), "{devices:?}");
-        }
-        let unknown = Observation { host: None, ..seen(["a", "b", "b"], Some("nvme"), Some("nvme")) };
-        assert_eq!(unknown.shared_logs(), Ok(None));
-    }
-
-    #[test]
-    fn a_volume_that_is_named_for_both_logs_is_shared_without_a_device() {
-        let named = Observation {
-            host: None,
-            logs_share_volume: true,
-            ..seen(["a", "b", "b"], Some("nvme"), Some("nvme"))
-        };
-        assert_eq!(named.shared_logs(), Ok(Some(SharedLogs { device: None, spec: Some("nvme") })));
-        assert_eq!(named.devices_of_logs_apart(), None);
-        let apart =
-            Observation { logs_share_volume: true, ..seen(["a", "b", "c"], Some("nvme"), Some("nvme")) };
-        assert_eq!(apart.devices_of_logs_apart(), Some(["b", "c"]));
-    }
-
-    #[test]
-    fn two_specs_for_one_device_are_an_error_that_names_all_three() {
-        let error = seen(["a", "b", "b"], Some("nvme"), Some("gp3:size=5GiB")).shared_logs().unwrap_err();
-        let text = error.to_string();
+    fn wrong_volumes_are_refused_with_what_to_write() {
+        let why = |text: &str| Volumes::parse(text).unwrap_err().to_string();
         assert!(
-            text.contains("(b)") && text.contains("redo=nvme") && text.contains("binlog=gp3:size=5GiB"),
-            "{text}"
+            why("logs=gp3:size=5GiB").starts_with("logs is no role: use data, redo, binlog or redo+binlog")
         );
+        assert_eq!(why("redo=nvme"), "redo=nvme has no volume for the data");
+        let logs = "data=nvme,redo+binlog=nvme";
+        for role in ["redo", "binlog", "redo+binlog", "data"] {
+            let text = format!("{logs},{role}=nvme");
+            assert_eq!(why(&text), format!("{text} has two volumes for {role}"));
+        }
     }
 }

@@ -304,9 +304,9 @@ impl IntervalSampler {
     }
 
     fn interval(&self, stats: &Stats, instance: Option<&Instance>, now: Nanos) -> Interval {
-        let (counts, before) = (&self.counts, &self.before);
+        let (counts, happened) = (&self.counts, stats.since(&self.before));
         let span = now.since(self.start);
-        let exceeded = |after: Nanos, before: Nanos| (after.since(before).0 as f64 / span.0 as f64).min(1.0);
+        let exceeded = |waited: Nanos| (waited.0 as f64 / span.0 as f64).min(1.0);
         Interval {
             start: self.start,
             end: now,
@@ -318,18 +318,12 @@ impl IntervalSampler {
             p99: self.latencies.at(0.99),
             queue: counts.queue_ns as f64 / span.0 as f64,
             throttled_share: counts.throttled_ns as f64 / (counts.latency_ns as f64).max(1.0),
-            volume_iops_exceeded: exceeded(stats.volume_iops_exceeded, before.volume_iops_exceeded),
-            volume_throughput_exceeded: exceeded(
-                stats.volume_throughput_exceeded,
-                before.volume_throughput_exceeded,
-            ),
-            instance_iops_exceeded: exceeded(stats.instance_iops_exceeded, before.instance_iops_exceeded),
-            instance_throughput_exceeded: exceeded(
-                stats.instance_throughput_exceeded,
-                before.instance_throughput_exceeded,
-            ),
+            volume_iops_exceeded: exceeded(happened.volume_iops_exceeded),
+            volume_throughput_exceeded: exceeded(happened.volume_throughput_exceeded),
+            instance_iops_exceeded: exceeded(happened.instance_iops_exceeded),
+            instance_throughput_exceeded: exceeded(happened.instance_throughput_exceeded),
             credits_ended: false,
-            credit_share: stats.credit_share,
+            credit_share: happened.credit_share,
             instance_io_share: instance.and_then(|instance| instance.io_balance(now)),
             instance_byte_share: instance.and_then(|instance| instance.byte_balance(now)),
         }

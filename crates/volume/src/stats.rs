@@ -63,7 +63,7 @@ impl LatencyHistogram {
 }
 
 /// Counters of a volume at one moment. They only grow, except for `queue`; the difference of two
-/// is what happened between them.
+/// is what happened between them: [`Stats::since`].
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Stats {
@@ -135,6 +135,50 @@ impl Stats {
             let more = u64::from(bytes.div_ceil(unit_bytes) - 1);
             split.ops += more;
             split.time += Nanos(latency.0.saturating_mul(more));
+        }
+    }
+
+    /// What happened since an earlier moment of the same volume: counters are differences, `at` is the time between the two,
+    /// and the gauges `queue`, `credit_share` and `iops_rate` are those of the later moment. A counter that went back, as that
+    /// of another attachment does, gives zero.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        let ops = |later: OpStats, earlier: OpStats| OpStats {
+            ops: later.ops.saturating_sub(earlier.ops),
+            bytes: later.bytes.saturating_sub(earlier.bytes),
+            time: later.time.since(earlier.time),
+        };
+        let split = |later: SplitStats, earlier: SplitStats| SplitStats {
+            ops: later.ops.saturating_sub(earlier.ops),
+            time: later.time.since(earlier.time),
+        };
+        let bins = |later: LatencyHistogram, earlier: LatencyHistogram| LatencyHistogram {
+            bins: core::array::from_fn(|i| later.bins[i].saturating_sub(earlier.bins[i])),
+        };
+        Self {
+            at: self.at.since(earlier.at),
+            read: ops(self.read, earlier.read),
+            write: ops(self.write, earlier.write),
+            read_split: split(self.read_split, earlier.read_split),
+            write_split: split(self.write_split, earlier.write_split),
+            flush_ops: self.flush_ops.saturating_sub(earlier.flush_ops),
+            discard_ops: self.discard_ops.saturating_sub(earlier.discard_ops),
+            consumed_ops: self.consumed_ops.saturating_sub(earlier.consumed_ops),
+            queue: self.queue,
+            queue_time: self.queue_time.since(earlier.queue_time),
+            idle_time: self.idle_time.since(earlier.idle_time),
+            volume_iops_exceeded: self.volume_iops_exceeded.since(earlier.volume_iops_exceeded),
+            volume_throughput_exceeded: self
+                .volume_throughput_exceeded
+                .since(earlier.volume_throughput_exceeded),
+            instance_iops_exceeded: self.instance_iops_exceeded.since(earlier.instance_iops_exceeded),
+            instance_throughput_exceeded: self
+                .instance_throughput_exceeded
+                .since(earlier.instance_throughput_exceeded),
+            read_latency: bins(self.read_latency, earlier.read_latency),
+            write_latency: bins(self.write_latency, earlier.write_latency),
+            credit_share: self.credit_share,
+            iops_rate: self.iops_rate,
         }
     }
 
@@ -258,51 +302,40 @@ impl MinuteMetrics {
     /// limit, without a definition of consistently; here it is a second's worth of waiting.
     #[must_use]
     pub fn between(earlier: &Stats, later: &Stats) -> Self {
-        let (earlier, later) = (&earlier.as_device_requests(), &later.as_device_requests());
-        let span = later.at.since(earlier.at).as_secs_f64().max(1e-9);
-        let reads = later.read.ops - earlier.read.ops;
-        let writes = later.write.ops - earlier.write.ops;
-        let bytes = (later.read.bytes - earlier.read.bytes) + (later.write.bytes - earlier.write.bytes);
-        let consumed = later.consumed_ops - earlier.consumed_ops;
-        let read_time = later.read.time.since(earlier.read.time).as_secs_f64();
-        let write_time = later.write.time.since(earlier.write.time).as_secs_f64();
-        let idle_time = later.idle_time.since(earlier.idle_time);
+        let happened = later.since(earlier).as_device_requests();
+        let span = happened.at.as_secs_f64().max(1e-9);
+        let (reads, writes) = (happened.read.ops, happened.write.ops);
+        let bytes = happened.read.bytes + happened.write.bytes;
+        let consumed = happened.consumed_ops;
+        let read_time = happened.read.time.as_secs_f64();
+        let write_time = happened.write.time.as_secs_f64();
         let mean_ms = |time: f64, ops: u64| if ops == 0 { 0.0 } else { time / ops as f64 * 1e3 };
-        let check = |before: Nanos, after: Nanos| u8::from(after.since(before) >= Nanos::SECOND);
+        let check = |waited: Nanos| u8::from(waited >= Nanos::SECOND);
         Self {
             volume_read_ops: reads,
             volume_write_ops: writes,
-            volume_read_bytes: later.read.bytes - earlier.read.bytes,
-            volume_write_bytes: later.write.bytes - earlier.write.bytes,
+            volume_read_bytes: happened.read.bytes,
+            volume_write_bytes: happened.write.bytes,
             volume_total_read_time: read_time,
             volume_total_write_time: write_time,
-            volume_idle_time: idle_time.as_secs_f64(),
-            volume_queue_length: later.queue_time.since(earlier.queue_time).as_secs_f64() / span,
-            burst_balance: later.credit_share.map(|share| share * 100.0),
+            volume_idle_time: happened.idle_time.as_secs_f64(),
+            volume_queue_length: happened.queue_time.as_secs_f64() / span,
+            burst_balance: happened.credit_share.map(|share| share * 100.0),
             volume_consumed_read_write_ops: consumed,
-            volume_throughput_percentage: later
+            volume_throughput_percentage: happened
                 .iops_rate
                 .map(|rate| consumed as f64 / span / rate as f64 * 100.0),
             volume_avg_read_latency: mean_ms(read_time, reads),
             volume_avg_write_latency: mean_ms(write_time, writes),
             volume_avg_iops: (reads + writes) as f64 / span,
             volume_avg_throughput: bytes as f64 / 1024.0 / span,
-            volume_iops_exceeded_check: check(earlier.volume_iops_exceeded, later.volume_iops_exceeded),
-            volume_throughput_exceeded_check: check(
-                earlier.volume_throughput_exceeded,
-                later.volume_throughput_exceeded,
-            ),
+            volume_iops_exceeded_check: check(happened.volume_iops_exceeded),
+            volume_throughput_exceeded_check: check(happened.volume_throughput_exceeded),
             volume_stalled_io_check: u8::from(
-                reads + writes == 0 && later.queue > 0 && idle_time == Nanos::ZERO,
+                reads + writes == 0 && happened.queue > 0 && happened.idle_time == Nanos::ZERO,
             ),
-            instance_ebs_iops_exceeded_check: check(
-                earlier.instance_iops_exceeded,
-                later.instance_iops_exceeded,
-            ),
-            instance_ebs_throughput_exceeded_check: check(
-                earlier.instance_throughput_exceeded,
-                later.instance_throughput_exceeded,
-            ),
+            instance_ebs_iops_exceeded_check: check(happened.instance_iops_exceeded),
+            instance_ebs_throughput_exceeded_check: check(happened.instance_throughput_exceeded),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Time and sizes: the units that every interface of the volume uses.
 
 use alloc::{format, string::String};
+use core::time::Duration;
 use core::{fmt, ops};
 
 /// Bytes in one KiB.
@@ -61,6 +62,13 @@ impl Nanos {
     #[inline]
     pub const fn since(self, earlier: Self) -> Self {
         Self(self.0.saturating_sub(earlier.0))
+    }
+}
+
+/// Spans of more than 584 years become the longest.
+impl From<Duration> for Nanos {
+    fn from(span: Duration) -> Self {
+        Self(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The buffer pool: its size against memory, data and misses.
 
 use ebbtide_catalog::{Resolved, Spec};
-use ebbtide_observe::VolumeFiles;
+use ebbtide_observe::Role;
 
 use super::carried::{free_iops, load, whole_number};
 use super::durability::share;
@@ -233,8 +233,8 @@ fn misses(v: &View<'_>) -> Judged {
     if reads < 100.0 || reads <= 0.01 * requests {
         return FINE;
     }
-    let volume = v.volume(VolumeFiles::Data).ok();
-    let load = volume.as_ref().and_then(|volume| load(v, volume, VolumeFiles::Data).ok());
+    let volume = v.volume(Role::Data).ok();
+    let load = volume.as_ref().and_then(|volume| load(v, volume, Role::Data).ok());
     let share = load.as_ref().filter(|load| load.ios > 0.0).map(|load| (reads / load.ios).min(1.0));
     let of_volume =
         share.map(|share| format!(" {} of the volume's operations are these reads.", percent(share)));

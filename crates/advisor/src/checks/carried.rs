@@ -1,7 +1,7 @@
 //! What checks of volumes share: each volume of the server, what it carries, and what another one costs.
 
 use ebbtide_catalog::{Catalog, Resolved, Spec};
-use ebbtide_observe::{Device, NotSeen, VolumeFiles};
+use ebbtide_observe::{Device, NotSeen, Role};
 use ebbtide_volume::RateLimit;
 
 use crate::finding::{FINE, Found, Gap, Judged, Severity};
@@ -15,7 +15,7 @@ pub(super) struct Load {
 }
 
 /// Judges each volume of the server, the data's first. What is found of several is one finding.
-pub(super) fn each(v: &View<'_>, severity: Severity, judge: fn(&View<'_>, VolumeFiles) -> Judged) -> Judged {
+pub(super) fn each(v: &View<'_>, severity: Severity, judge: fn(&View<'_>, Role) -> Judged) -> Judged {
     let (mut together, mut gap, mut fine): (Option<Found>, Option<Gap>, bool) = (None, None, false);
     let mut others = Vec::new();
     for files in v.volumes() {
@@ -53,15 +53,15 @@ pub(super) fn each(v: &View<'_>, severity: Severity, judge: fn(&View<'_>, Volume
 }
 
 /// The volume of files as the subject of a sentence.
-pub(super) fn subject(files: VolumeFiles) -> String {
+pub(super) fn subject(files: Role) -> String {
     match files {
-        VolumeFiles::Data => "The volume".to_owned(),
-        _ => format!("The volume of the {}", files.name()),
+        Role::Data => "The volume".to_owned(),
+        _ => format!("The volume of the {}", files.holds()),
     }
 }
 
 /// What the volume of files carries: as the kernel counted it, else as follows from the server's counters.
-pub(super) fn load(v: &View<'_>, volume: &Resolved, files: VolumeFiles) -> Result<Load, Gap> {
+pub(super) fn load(v: &View<'_>, volume: &Resolved, files: Role) -> Result<Load, Gap> {
     let device = v.device_of(files).ok();
     if let Some(device) = device {
         is_the_array(device, volume)?;
@@ -79,14 +79,14 @@ pub(super) fn load(v: &View<'_>, volume: &Resolved, files: VolumeFiles) -> Resul
 }
 
 /// The load of a volume by the server's counters.
-fn counted(v: &View<'_>, files: VolumeFiles) -> Result<Load, Gap> {
+fn counted(v: &View<'_>, files: Role) -> Result<Load, Gap> {
     match files {
-        VolumeFiles::Data => {}
-        VolumeFiles::Redo => {
+        Role::Data => {}
+        Role::Redo => {
             return Ok(Load { ios: v.metric("redo_writes")?, bytes: v.metric("redo_bytes")? });
         }
         // No counter has the operations of the binary log.
-        VolumeFiles::Binlog | VolumeFiles::Logs => return Err(no_device_io()),
+        _ => return Err(no_device_io()),
     }
     let undecided = |error: &dyn std::fmt::Display| Gap::Undecided(format!("{error}."));
     let _ = v.metric("page_writes")?;

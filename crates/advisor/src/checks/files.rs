@@ -1,7 +1,7 @@
 //! File systems, devices and the kernel, on the server's machine.
 
 use ebbtide_observe::metric::Servers;
-use ebbtide_observe::{Files, NotSeen, ServerDirectory, VolumeFiles};
+use ebbtide_observe::{Files, NotSeen, Role, ServerDirectory};
 
 use super::sources::{EBS_NVME, EBS_TYPES, KERNEL_BLOCK, KERNEL_VM, MOUNT, MYSQL_INNODB, WHITEPAPER, says};
 use super::{EVERY, figure, percent, size};
@@ -237,7 +237,7 @@ fn rotational(v: &View<'_>) -> Judged {
     let Some(rotational) = device.rotational else { return does_not_apply("the kernel does not say") };
     v.noted("rotational", f64::from(u8::from(rotational)), "1 where the kernel calls the device rotating");
     // A volume that is named as one of disks is one.
-    let disks = v.volume(VolumeFiles::Data).is_ok_and(|volume| volume.members[0].accounting.whole_units);
+    let disks = v.volume(Role::Data).is_ok_and(|volume| volume.members[0].accounting.whole_units);
     let virtual_disk = ["vd", "xvd", "nvme"].iter().any(|name| device.name.starts_with(name));
     if !rotational || disks || !(virtual_disk || device.is_ebs()) {
         return FINE;

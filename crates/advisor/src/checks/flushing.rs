@@ -1,6 +1,6 @@
 //! How pages reach storage.
 
-use ebbtide_observe::{Files, NotSeen, Version, VolumeFiles};
+use ebbtide_observe::{Files, NotSeen, Role, Version};
 
 use super::buffer_pool::useful;
 use super::durability::share;
@@ -248,7 +248,7 @@ pub(super) const CHECKS: &[Check] = &[
 ];
 
 fn flush_sync(v: &View<'_>) -> Judged {
-    if !v.on("innodb_flush_sync")? || v.volume(VolumeFiles::Data)?.members[0].iops.is_none() {
+    if !v.on("innodb_flush_sync")? || v.volume(Role::Data)?.members[0].iops.is_none() {
         return FINE;
     }
     let Ok(pages) = v.metric("sync_flushed") else { return uncounted_bursts(v) };
@@ -328,7 +328,7 @@ fn uncached(v: &View<'_>, method: Option<&str>) -> Result<Fix, Gap> {
 
 /// Whether the data are on storage without seeks; None where nothing tells.
 fn on_ssd(v: &View<'_>) -> Result<bool, Gap> {
-    if let Ok(volume) = v.volume(VolumeFiles::Data) {
+    if let Ok(volume) = v.volume(Role::Data) {
         return Ok(!volume.members[0].accounting.whole_units && !volume.spec.volume.kind.contains("hdd"));
     }
     let device = v.device(Files::Data)?;
@@ -351,7 +351,7 @@ fn neighbours(v: &View<'_>) -> Judged {
         match v.device(Files::Data).map(|device| device.rotational) {
             Ok(Some(false)) => return FINE,
             Ok(Some(true)) => {}
-            _ if v.volume(VolumeFiles::Data).is_err() => {
+            _ if v.volume(Role::Data).is_err() => {
                 return v.device(Files::Data).and_then(|_| {
                     Err(Gap::Undecided("The kernel does not say whether the device rotates.".into()))
                 });
@@ -369,7 +369,7 @@ fn neighbours(v: &View<'_>) -> Judged {
 
 fn io_capacity(v: &View<'_>) -> Judged {
     let (normal, most) = (v.number("innodb_io_capacity")?, v.number("innodb_io_capacity_max")?);
-    let volume = v.volume(VolumeFiles::Data);
+    let volume = v.volume(Role::Data);
     let carried = volume
         .as_ref()
         .ok()

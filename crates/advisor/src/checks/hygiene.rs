@@ -1,6 +1,6 @@
 //! Settings that are left from other times.
 
-use ebbtide_observe::{Files, VolumeFiles};
+use ebbtide_observe::{Files, Role};
 
 use super::sources::{MARIADB_INNODB, MYSQL_INNODB, OWN_LAB, WHITEPAPER, says};
 use super::{EVERY, MARIADB, MYSQL, figure, mysql, percent};
@@ -274,7 +274,7 @@ fn change_buffer(v: &View<'_>) -> Judged {
     if v.text("innodb_change_buffering")?.eq_ignore_ascii_case("none") {
         return FINE;
     }
-    let solid = match v.volume(VolumeFiles::Data) {
+    let solid = match v.volume(Role::Data) {
         Ok(volume) => !volume.members[0].accounting.whole_units,
         Err(_) => v.device(Files::Data)?.is_solid(),
     };

@@ -1,7 +1,7 @@
 //! Limits that are reached: of a volume (E03), and of the instance for all its volumes (E04).
 
 use ebbtide_catalog::{InstanceType, Resolved};
-use ebbtide_observe::{Exceeded, NotSeen, VolumeFiles};
+use ebbtide_observe::{Exceeded, NotSeen, Role};
 use ebbtide_volume::RateLimit;
 
 use super::carried::{Replacement, as_gp3, instead, iops_for, is_kind, load, subject};
@@ -15,21 +15,21 @@ const SELDOM: f64 = 0.01;
 
 /// The larger share of the interval in which a limit was exceeded, with the name of the limit; None where EBS was not
 /// asked.
-fn exceeded(v: &View<'_>, files: VolumeFiles, of: fn(Exceeded) -> (f64, f64)) -> Option<(f64, &'static str)> {
+fn exceeded(v: &View<'_>, files: Role, of: fn(Exceeded) -> (f64, f64)) -> Option<(f64, &'static str)> {
     let (iops, throughput) = of(v.device_of(files).ok()?.exceeded?);
     // The confidence of an interval.
     let _ = v.metric("page_writes");
     Some(if iops >= throughput { (iops, "IOPS") } else { (throughput, "throughput") })
 }
 
-fn by_volume(v: &View<'_>, files: VolumeFiles) -> Option<(f64, &'static str)> {
+fn by_volume(v: &View<'_>, files: Role) -> Option<(f64, &'static str)> {
     let found = exceeded(v, files, |all| (all.volume_iops, all.volume_throughput));
     found.map(|(share, what)| {
         (v.noted("volume_exceeded_share", share, "share of the interval in which the volume was asked for more than it gives, as EBS counted it"), what)
     })
 }
 
-fn by_instance(v: &View<'_>, files: VolumeFiles) -> Option<(f64, &'static str)> {
+fn by_instance(v: &View<'_>, files: Role) -> Option<(f64, &'static str)> {
     let found = exceeded(v, files, |all| (all.instance_iops, all.instance_throughput));
     found.map(|(share, what)| {
         (v.noted("instance_exceeded_share", share, "share of the interval in which the instance was asked for more than it gives its volumes, as EBS counted it"), what)
@@ -37,11 +37,11 @@ fn by_instance(v: &View<'_>, files: VolumeFiles) -> Option<(f64, &'static str)> 
 }
 
 /// Whether EBS itself held I/O back, so that latency is that of a limit.
-pub(super) fn is_throttled(v: &View<'_>, files: VolumeFiles) -> bool {
+pub(super) fn is_throttled(v: &View<'_>, files: Role) -> bool {
     [by_volume(v, files), by_instance(v, files)].into_iter().flatten().any(|(share, _)| share > SELDOM)
 }
 
-pub(super) fn limit(v: &View<'_>, files: VolumeFiles) -> Judged {
+pub(super) fn limit(v: &View<'_>, files: Role) -> Judged {
     if let Some((share, what)) = by_volume(v, files).filter(|(share, _)| *share > SELDOM) {
         let (fix, gain) = raise(v, files, what == "IOPS");
         return Found::because(format!(
@@ -53,7 +53,7 @@ pub(super) fn limit(v: &View<'_>, files: VolumeFiles) -> Judged {
         .fix(fix)
         .answer();
     }
-    let peaks = v.observation().peaks.filter(|_| files == VolumeFiles::Data);
+    let peaks = v.observation().peaks.filter(|_| files == Role::Data);
     if let Some(over) = peaks.and_then(|peaks| peaks.exceeded) {
         let share = v.noted(
             "exceeded_minutes",
@@ -99,7 +99,7 @@ fn more(share: (u64, u64)) -> Benefit {
 
 /// Half as much again of the limit that is reached, with its price where the catalogue has one, and the gain; less where AWS has
 /// less. No gain is known where AWS has no more of this type.
-fn raise(v: &View<'_>, files: VolumeFiles, iops: bool) -> (Fix, Option<Benefit>) {
+fn raise(v: &View<'_>, files: Role, iops: bool) -> (Fix, Option<Benefit>) {
     let what = if iops { "IOPS" } else { "throughput" };
     let Ok(volume) = v.volume(files) else {
         let text = format!("Raise the volume's {what}, or let the server do less I/O (B02, R01, F02 first).");

@@ -1,7 +1,7 @@
 //! What was bought of a volume: more than is used, or as much as its size allows.
 
 use ebbtide_catalog::{Resolved, Spec};
-use ebbtide_observe::{NotSeen, VolumeFiles};
+use ebbtide_observe::{NotSeen, Role};
 
 use super::carried::{
     cost_of, each, free_iops, instead, iops_for, limit_shares, load, subject, whole_number,
@@ -51,7 +51,7 @@ pub(super) const CHECKS: &[Check] = &[
 /// Two weeks without the hour by which the ends of the metrics may be apart.
 const TWO_WEEKS_S: f64 = 14.0 * 86_400.0 - 3_600.0;
 
-fn unused(v: &View<'_>, files: VolumeFiles) -> Judged {
+fn unused(v: &View<'_>, files: Role) -> Judged {
     let volume = v.volume(files)?;
     let Some(bought) = volume.spec.volume.iops.filter(|iops| *iops > 0) else {
         return does_not_apply("no IOPS are bought for this type");
@@ -61,10 +61,10 @@ fn unused(v: &View<'_>, files: VolumeFiles) -> Judged {
         return does_not_apply("the volume has the IOPS that cost nothing");
     }
     // The metrics are those of one volume.
-    let Some(peaks) = v.observation().peaks.filter(|_| files == VolumeFiles::Data) else {
+    let Some(peaks) = v.observation().peaks.filter(|_| files == Role::Data) else {
         let what = match files {
-            VolumeFiles::Data => "what the volume carried over two weeks".to_owned(),
-            _ => format!("what the volume of the {} carried over two weeks", files.name()),
+            Role::Data => "what the volume carried over two weeks".to_owned(),
+            _ => format!("what the volume of the {} carried over two weeks", files.holds()),
         };
         return Err(Gap::Missing(NotSeen {
             what,
@@ -101,7 +101,7 @@ fn unused(v: &View<'_>, files: VolumeFiles) -> Judged {
     .answer()
 }
 
-fn cannot_be_raised(v: &View<'_>, files: VolumeFiles) -> Judged {
+fn cannot_be_raised(v: &View<'_>, files: Role) -> Judged {
     let volume = v.volume(files)?;
     if volume.spec.volume.iops.is_none() {
         return does_not_apply("nothing is bought for this type but its size");

@@ -1,7 +1,7 @@
 //! The redo log: its size against the rate at which it is written, and how it is written.
 
 use ebbtide_catalog::Resolved;
-use ebbtide_observe::{Device, Files, NotSeen, Version, VolumeFiles};
+use ebbtide_observe::{Device, Files, NotSeen, Role, Version};
 use ebbtide_volume::RateLimit;
 
 use super::durability::{commit_mode, share};
@@ -388,14 +388,14 @@ fn recovery(v: &View<'_>) -> Judged {
     let (age, dirty) = (checkpoint_age_of(v)?, v.metric("dirty_pages")?);
     let page = v.number("innodb_page_size")?;
     let log = v.volume_with(Files::Redo);
-    let (data, redo) = (v.volume(VolumeFiles::Data)?, v.volume(log)?);
+    let (data, redo) = (v.volume(Role::Data)?, v.volume(log)?);
     let accounting = &data.members[0].accounting;
     // A disk's throughput is counted in whole units, however little is read.
     let unit = if accounting.whole_units { page.max(f64::from(accounting.unit_bytes)) } else { page };
     let most = |volume: &Resolved, rate: Option<RateLimit>| {
         rate.map_or(f64::INFINITY, |rate| rate.ceiling as f64 * volume.members.len() as f64)
     };
-    let log_of_data = if log == VolumeFiles::Data { age } else { 0.0 };
+    let log_of_data = if log == Role::Data { age } else { 0.0 };
     let pages_s = (dirty / most(&data, data.members[0].iops))
         .max((dirty * unit + log_of_data) / most(&data, data.members[0].throughput));
     let log_s = age / most(&redo, redo.members[0].throughput);

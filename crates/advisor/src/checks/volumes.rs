@@ -1,7 +1,7 @@
 //! The volume and the instance: limits, burst credits, types.
 
 use ebbtide_catalog::Resolved;
-use ebbtide_observe::VolumeFiles;
+use ebbtide_observe::Role;
 
 use super::carried::{
     Load, as_gp3, each, free_iops, instead, is_kind, limit_shares, load, no_device_io, subject, whole_number,
@@ -169,23 +169,23 @@ pub(super) const CHECKS: &[Check] = &[
 ];
 
 /// The same within a sentence.
-fn lower(files: VolumeFiles) -> String {
+fn lower(files: Role) -> String {
     subject(files).replacen("The", "the", 1)
 }
 
 /// Files as the subject of a sentence, with the verb.
-fn are_on(files: VolumeFiles) -> String {
+fn are_on(files: Role) -> String {
     match files {
-        VolumeFiles::Data => "The data are".to_owned(),
-        VolumeFiles::Logs => format!("The {} are", files.name()),
-        VolumeFiles::Redo | VolumeFiles::Binlog => format!("The {} is", files.name()),
+        Role::Data => "The data are".to_owned(),
+        Role::Logs => format!("The {} are", files.holds()),
+        _ => format!("The {} is", files.holds()),
     }
 }
 
 /// An operation that takes longer is slow for any EBS volume of SSD, s.
 const SLOW_S: f64 = 0.005;
 
-fn latency(v: &View<'_>, files: VolumeFiles) -> Judged {
+fn latency(v: &View<'_>, files: Role) -> Judged {
     let volume = v.volume(files)?;
     if volume.members[0].accounting.whole_units {
         return does_not_apply("the volume is one of disks, which take that long");
@@ -216,7 +216,7 @@ fn latency(v: &View<'_>, files: VolumeFiles) -> Judged {
     .answer()
 }
 
-fn first_touch(v: &View<'_>, files: VolumeFiles) -> Judged {
+fn first_touch(v: &View<'_>, files: Role) -> Judged {
     let volume = v.volume(files)?;
     if !["gp2", "gp3", "io1", "io2"].iter().any(|kind| is_kind(&volume, kind)) {
         return does_not_apply("the volume is no EBS volume of SSD");
@@ -257,7 +257,7 @@ fn share_of_limit(volume: &Resolved, load: &Load) -> f64 {
     of_iops.max(of_bytes)
 }
 
-fn unusable_iops(v: &View<'_>, files: VolumeFiles) -> Judged {
+fn unusable_iops(v: &View<'_>, files: Role) -> Judged {
     let volume = v.volume(files)?;
     let (Some(bought), Some(throughput)) = (volume.spec.volume.iops, volume.members[0].throughput) else {
         return does_not_apply("no IOPS were bought, or the volume has no limit of throughput");
@@ -300,7 +300,7 @@ pub(super) fn days(date: &str) -> Option<i64> {
 }
 
 fn old_limits(v: &View<'_>) -> Judged {
-    let volume = v.volume(VolumeFiles::Data)?;
+    let volume = v.volume(Role::Data)?;
     let now = v
         .observation()
         .span
@@ -324,7 +324,7 @@ fn old_limits(v: &View<'_>) -> Judged {
     .answer()
 }
 
-fn gp2(v: &View<'_>, files: VolumeFiles) -> Judged {
+fn gp2(v: &View<'_>, files: Role) -> Judged {
     let volume = v.volume(files)?;
     if !is_kind(&volume, "gp2") {
         return FINE;
@@ -344,7 +344,7 @@ fn gp2(v: &View<'_>, files: VolumeFiles) -> Judged {
 const LEAST_BALANCE: f64 = 0.2;
 
 /// A gp3 that carries a load with a third of room; as much as the burst without one, and what it costs.
-fn enough(v: &View<'_>, volume: &Resolved, files: VolumeFiles, load: Option<&Load>) -> Fix {
+fn enough(v: &View<'_>, volume: &Resolved, files: Role, load: Option<&Load>) -> Fix {
     let members = volume.members.len() as f64;
     let burst = volume.members[0].iops.map_or(0, |rate| rate.ceiling);
     let iops = load.map_or(burst, |load| whole_number((load.ios / members / 0.75 / 100.0).ceil() * 100.0));
@@ -364,7 +364,7 @@ const HELD_BACK_S: f64 = 0.002;
 
 /// Whether the volume is held at the baseline of a volume whose credits have ended: it does as many operations as that, one
 /// always waits, and they take longer than the device needs.
-fn is_without_credits(v: &View<'_>, volume: &Resolved, files: VolumeFiles, load: &Load) -> bool {
+fn is_without_credits(v: &View<'_>, volume: &Resolved, files: Role, load: &Load) -> bool {
     let Some(iops) = volume.members[0].iops.filter(|rate| rate.credits > 0 && rate.ceiling > rate.rate)
     else {
         return false;
@@ -383,14 +383,14 @@ fn is_without_credits(v: &View<'_>, volume: &Resolved, files: VolumeFiles, load:
     io.queue / load.ios > longest
 }
 
-fn credits(v: &View<'_>, files: VolumeFiles) -> Judged {
+fn credits(v: &View<'_>, files: Role) -> Judged {
     let volume = v.volume(files)?;
     let Some(iops) = volume.members[0].iops.filter(|rate| rate.credits > 0 && rate.ceiling > rate.rate)
     else {
         return does_not_apply("the volume has no burst credits");
     };
     let members = volume.members.len() as f64;
-    let peaks = v.observation().peaks.filter(|_| files == VolumeFiles::Data);
+    let peaks = v.observation().peaks.filter(|_| files == Role::Data);
     if let Some(left) = peaks.and_then(|peaks| peaks.burst_balance) {
         let left = v.noted(
             "burst_balance",
@@ -409,7 +409,7 @@ fn credits(v: &View<'_>, files: VolumeFiles) -> Judged {
         }
     }
     let load = load(v, &volume, files)?;
-    let of = if files == VolumeFiles::Data { String::new() } else { format!(" of the {}", files.name()) };
+    let of = if files == Role::Data { String::new() } else { format!(" of the {}", files.holds()) };
     let baseline = iops.rate as f64 * members;
     if is_without_credits(v, &volume, files, &load) {
         return Found::because(format!(
@@ -447,7 +447,7 @@ fn credits(v: &View<'_>, files: VolumeFiles) -> Judged {
     Found::because(why).severity(severity).fix(enough(v, &volume, files, Some(&load))).answer()
 }
 
-fn io1(v: &View<'_>, files: VolumeFiles) -> Judged {
+fn io1(v: &View<'_>, files: Role) -> Judged {
     let volume = v.volume(files)?;
     if !is_kind(&volume, "io1") {
         return FINE;
@@ -462,13 +462,13 @@ fn io1(v: &View<'_>, files: VolumeFiles) -> Judged {
 }
 
 fn instance_store(v: &View<'_>) -> Judged {
-    if let Ok(volume) = v.volume(VolumeFiles::Data) {
+    if let Ok(volume) = v.volume(Role::Data) {
         if volume.spec.volume.kind.starts_with("instance-store") {
             return on_store(v);
         }
         return FINE;
     }
-    if v.device_of(VolumeFiles::Data)?.is_instance_store() { on_store(v) } else { FINE }
+    if v.device_of(Role::Data)?.is_instance_store() { on_store(v) } else { FINE }
 }
 
 fn on_store(v: &View<'_>) -> Judged {

@@ -1,7 +1,7 @@
 //! The judgement as two checks of an observation: the buffer is off, or it is on.
 
 use ebbtide_catalog::Catalog;
-use ebbtide_observe::{NotSeen, Observation, Version};
+use ebbtide_observe::{NotSeen, Observation, Role, Version};
 
 use super::advice::{Action, advise};
 use super::conditions::{Standing, conditions, open};
@@ -47,7 +47,7 @@ pub struct Examined {
 }
 
 fn storage(observation: &Observation, catalog: &Catalog) -> Result<Option<Storage>, NotJudged> {
-    observation.volume.as_deref().map(|spec| Storage::named(spec, catalog)).transpose()
+    observation.spec(Role::Data).map(|spec| Storage::named(spec, catalog)).transpose()
 }
 
 /// Judges an observation, with all that the judgement rests on.
@@ -181,7 +181,7 @@ fn gap(error: NotJudged) -> Gap {
 
 #[cfg(test)]
 mod tests {
-    use ebbtide_observe::{Facts, FileSystem, Flavour, Origin, Rates, Span, Variables};
+    use ebbtide_observe::{Facts, FileSystem, Flavour, Origin, Rates, Span, Variables, Volumes};
 
     use super::super::figures::{Release, runs_without_doublewrite};
     use super::*;
@@ -222,7 +222,7 @@ mod tests {
                 read_statements: Some(0.0),
                 ..Rates::default()
             }),
-            volume: Some(volume.to_owned()),
+            volumes: Volumes::new(Some(volume.to_owned())),
             file_system: Some(FileSystem { name: "ext4-bigalloc".into(), aligned_bytes: 16 << 10 }),
             ..seen(Facts { direct: Some(true), flush_neighbors: Some(false), ..facts(Some(doublewrite)) })
         }
@@ -300,7 +300,7 @@ mod tests {
         };
         assert_eq!(of("gp3:size=500GiB,twp=off"), (Assessment::Found, Some(Severity::Critical)));
         assert_eq!(of("gp3:size=500GiB,twp=on"), (Assessment::Fine, None));
-        let unknown = Observation { volume: None, ..whole("DETECT_ONLY", "", 500.0) };
+        let unknown = Observation { volumes: Volumes::new(None), ..whole("DETECT_ONLY", "", 500.0) };
         assert_eq!(found("D04", &unknown).severity, Some(Severity::High));
         assert_eq!(found("W01", &unknown).verdict, Assessment::DoesNotApply);
         assert_eq!(found("D04", &whole("ON", "gp3:size=500GiB", 1.0)).verdict, Assessment::Fine);

@@ -26,31 +26,14 @@ pub(super) struct InstanceMinute {
 impl Minute {
     /// What happened between two moments of the same attachment, in requests as CloudWatch counts them.
     pub(super) fn between(earlier: &Stats, later: &Stats) -> Self {
-        let (earlier, later) = (&earlier.as_device_requests(), &later.as_device_requests());
-        let ops = |a: OpStats, b: OpStats| OpStats {
-            ops: b.ops.saturating_sub(a.ops),
-            bytes: b.bytes.saturating_sub(a.bytes),
-            time: b.time.since(a.time),
-        };
+        let happened = later.since(earlier).as_device_requests();
+        // CloudWatch has none of the rest.
         let counters = Stats {
-            at: later.at.since(earlier.at),
-            read: ops(earlier.read, later.read),
-            write: ops(earlier.write, later.write),
-            consumed_ops: later.consumed_ops.saturating_sub(earlier.consumed_ops),
-            queue: later.queue,
-            queue_time: later.queue_time.since(earlier.queue_time),
-            idle_time: later.idle_time.since(earlier.idle_time),
-            volume_iops_exceeded: later.volume_iops_exceeded.since(earlier.volume_iops_exceeded),
-            volume_throughput_exceeded: later
-                .volume_throughput_exceeded
-                .since(earlier.volume_throughput_exceeded),
-            instance_iops_exceeded: later.instance_iops_exceeded.since(earlier.instance_iops_exceeded),
-            instance_throughput_exceeded: later
-                .instance_throughput_exceeded
-                .since(earlier.instance_throughput_exceeded),
-            credit_share: later.credit_share,
-            iops_rate: later.iops_rate,
-            ..Stats::default()
+            flush_ops: 0,
+            discard_ops: 0,
+            read_latency: Default::default(),
+            write_latency: Default::default(),
+            ..happened
         };
         Self { counters, ..Self::default() }
     }

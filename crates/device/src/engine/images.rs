@@ -141,7 +141,7 @@ pub fn crash_images(
         requests.iter().zip(moments).map(|(request, moment)| moment.undone(request)).collect();
     let cloned = store.clone_volumes(&clones);
     drop(alone);
-    let paused = Nanos(u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX));
+    let paused = Nanos::from(began.elapsed());
     drop(boost);
     cloned?;
     let images = requests.iter().zip(undone).map(|(request, undone)| {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use ebbtide_observe::{Files, Observation, VolumeFiles};
+use ebbtide_observe::{Files, Observation, Role};
 
 use super::mix::whole;
 use super::rows::Rows;
@@ -97,7 +97,7 @@ pub(crate) struct ExperimentFile<'a> {
     /// The settings of now.
     pub(crate) before: &'a BTreeMap<String, String>,
     /// Specs of the volumes of now.
-    pub(crate) volumes: Vec<(VolumeFiles, &'a str)>,
+    pub(crate) volumes: Vec<(Role, &'a str)>,
     /// By what the arms of the findings differ.
     pub(crate) arms: &'a [(&'static str, ArmChange)],
 }
@@ -174,7 +174,7 @@ impl ExperimentFile<'_> {
         }
         text += "\n[volumes]\n";
         for (files, spec) in &self.volumes {
-            let _ = writeln!(text, "{} = {}", key(files.role()), quoted(spec));
+            let _ = writeln!(text, "{} = {}", key(files.key()), quoted(spec));
         }
         text
     }

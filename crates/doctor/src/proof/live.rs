@@ -12,7 +12,7 @@ use ebbtide_load::{
 };
 use ebbtide_mysql::status::Observer;
 use ebbtide_mysql::{Binary, Layout, Server, ServerPlan, Settings, WorkPaths, initialize};
-use ebbtide_observe::Observation;
+use ebbtide_observe::{Observation, Volumes};
 
 use super::file::Scale;
 use super::proposal::propose;
@@ -180,7 +180,7 @@ fn the_load_writes_about_as_much_redo_and_binary_log_as_a_workload_of_short_and_
         session.execute(&format!("DROP DATABASE IF EXISTS {}", server.target().database)).unwrap();
         make_orders(&mut session, note);
         let seen = observed(&server, CLIENTS, |done| trade(&server, note, done));
-        let seen = Observation { volume: Some("gp3:size=20GiB".into()), ..seen };
+        let seen = Observation { volumes: Volumes::new(Some("gp3:size=20GiB".into())), ..seen };
         let row = seen.tables.as_ref().unwrap().rows.unwrap().row_bytes();
         assert!(row > f64::from(note), "{row} bytes of a row with a note of {note}");
         session.execute("DROP DATABASE shop").unwrap();

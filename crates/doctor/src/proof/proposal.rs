@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ebbtide_advisor::{Finding, VolumeChange};
 use ebbtide_catalog::Catalog;
 use ebbtide_mysql::Binary;
-use ebbtide_observe::{Observation, TwoSpecs, VolumeFiles};
+use ebbtide_observe::{Observation, Role, TwoSpecs};
 use ebbtide_text::{bytes, rough};
 use serde::Serialize;
 
@@ -90,7 +90,7 @@ pub fn propose(
     scale: Scale,
 ) -> Result<Proposal, NoProposal> {
     let shape = Shape::of(seen)?;
-    if seen.volume.is_none() {
+    if seen.volumes.data.is_none() {
         return Err(NoProposal::NoVolume);
     }
     let pool = variable(seen, "innodb_buffer_pool_size").unwrap_or(0.0);
@@ -113,8 +113,8 @@ pub fn propose(
     }
     let bounds = arms.iter().flat_map(|(code, change)| {
         let of_redo = bound(seen, code, &change.settings, divided_by, scale);
-        let replaced = now.iter().filter(|(files, _)| change.volumes.contains_key(files.role()));
-        let of_credits = replaced.filter_map(|(files, spec)| full_credits(catalog, code, files.role(), spec));
+        let replaced = now.iter().filter(|(files, _)| change.volumes.contains_key(files.key()));
+        let of_credits = replaced.filter_map(|(files, spec)| full_credits(catalog, code, files.key(), spec));
         of_redo.into_iter().chain(of_credits)
     });
     let bounds: Vec<String> = bounds.collect();
@@ -149,7 +149,7 @@ fn variable(seen: &Observation, name: &str) -> Option<f64> {
 fn after(
     target: &Target<'_>,
     before: &BTreeMap<String, String>,
-    now: &[(VolumeFiles, &str)],
+    now: &[(Role, &str)],
     finding: &Finding,
 ) -> Result<ArmChange, NotExpressed> {
     let changes = finding.fix.as_ref().map(|fix| &fix.set[..]).unwrap_or_default();
@@ -170,12 +170,12 @@ fn after(
 
 /// The volumes of a fix by role.
 fn other_volumes(
-    now: &[(VolumeFiles, &str)],
+    now: &[(Role, &str)],
     changes: &[VolumeChange],
 ) -> Result<BTreeMap<&'static str, String>, NotExpressed> {
     let mut volumes = BTreeMap::new();
     for change in changes {
-        match now.iter().find(|(files, _)| files.role() == change.role) {
+        match now.iter().find(|(files, _)| files.key() == change.role) {
             None => return Err(NotExpressed::NoOwnVolume(change.role)),
             Some((_, spec)) if *spec == change.spec => {
                 return Err(NotExpressed::VolumeOfNow(change.role));
@@ -193,20 +193,20 @@ fn other_volumes(
 fn volumes_of<'a>(
     seen: &'a Observation,
     before: &BTreeMap<String, String>,
-) -> Result<Vec<(VolumeFiles, &'a str)>, TwoSpecs> {
+) -> Result<Vec<(Role, &'a str)>, TwoSpecs> {
     let writes_binlog = before.get("log_bin").is_some_and(|on| on == "on");
     let shared = match seen.shared_logs() {
         Err(error) if writes_binlog => return Err(error),
         shared => shared.ok().flatten().and_then(|logs| logs.spec),
     };
-    let [redo, binlog] = [&seen.redo_volume, &seen.binlog_volume].map(Option::as_deref);
+    let [redo, binlog] = [Role::Redo, Role::Binlog].map(|role| seen.spec(role));
     let [redo, binlog, both] = match (writes_binlog, shared) {
         (true, Some(_)) => [None, None, shared],
         (true, None) => [redo, binlog, None],
         (false, _) => [redo.or(shared), None, None],
     };
-    let all = [seen.volume.as_deref(), redo, binlog, both];
-    Ok(VolumeFiles::ALL.into_iter().zip(all).filter_map(|(files, spec)| Some((files, spec?))).collect())
+    let all = [seen.spec(Role::Data), redo, binlog, both];
+    Ok(Role::NAMED.into_iter().zip(all).filter_map(|(files, spec)| Some((files, spec?))).collect())
 }
 
 /// Where a redo log is not filled within a trial: the page writes that it puts off are then not seen at all.
@@ -254,10 +254,10 @@ impl Proposal {
 
 #[cfg(test)]
 mod tests {
-    use ebbtide_lab::experiment::{self, Experiment, Overrides, Role};
+    use ebbtide_lab::experiment::{self, Experiment, Overrides};
     use ebbtide_lab::run::{self as lab, Plan};
     use ebbtide_mysql::{Flavour, Version};
-    use ebbtide_observe::{FileSystem, Files, Rates, ServerDirectory, StatusVariables, Variables};
+    use ebbtide_observe::{FileSystem, Files, Rates, ServerDirectory, StatusVariables, Variables, Volumes};
 
     use super::*;
     use crate::fixture::busy_mariadb as seen;
@@ -320,7 +320,7 @@ mod tests {
     #[test]
     fn a_fix_that_is_no_setting_of_the_lab_is_said_with_the_reason() {
         let mut seen = seen(&[("expire_logs_days", "0"), ("binlog_expire_logs_seconds", "0")]);
-        seen.volume = Some("gp2:size=500GiB".into());
+        seen.volumes.data = Some("gp2:size=500GiB".into());
         let (proposal, _) = of(&seen);
         let why =
             |code: &str| proposal.not_proved.iter().find(|one| one.code == code).map(|one| one.why.clone());
@@ -329,7 +329,7 @@ mod tests {
         assert_eq!(volume, "gp3:size=500GiB,iops=3000,throughput=250", "{}", proposal.text);
         let full = |proposal: &Proposal| proposal.bounds.iter().any(|one| one.contains("full burst"));
         assert!(full(&proposal), "{:?}", proposal.bounds);
-        seen.volume = Some("gp2:size=500GiB,credits=0%".into());
+        seen.volumes.data = Some("gp2:size=500GiB,credits=0%".into());
         assert!(!full(&of(&seen).0));
     }
 
@@ -345,7 +345,7 @@ mod tests {
     #[test]
     fn a_volume_of_a_log_is_replaced_alone_and_settings_stay_as_they_are() {
         let mut seen = seen(&[]);
-        seen.redo_volume = Some("gp2:size=100GiB".into());
+        seen.volumes.set(Role::Redo, Some("gp2:size=100GiB".into()));
         let (proposal, findings) = of(&seen);
         let fix = findings.iter().find(|one| one.code == "E01").and_then(|one| one.fix.clone()).unwrap();
         assert_eq!(fix.volumes[0].role, "redo");
@@ -393,8 +393,8 @@ mod tests {
     #[test]
     fn volumes_and_the_file_system_are_those_of_the_server() {
         let mut seen = seen(&[]);
-        seen.redo_volume = Some("io2:size=100GiB,iops=3000".into());
-        seen.binlog_volume = Some("gp3:size=100GiB".into());
+        seen.volumes.set(Role::Redo, Some("io2:size=100GiB,iops=3000".into()));
+        seen.volumes.set(Role::Binlog, Some("gp3:size=100GiB".into()));
         let mut host = ebbtide_observe::Host { memory_bytes: Some(16 << 30), ..Default::default() };
         host.places.push(ServerDirectory {
             files: Files::Data,
@@ -451,12 +451,16 @@ mod tests {
             device: Some(ebbtide_observe::Device { name: name.into(), ..Default::default() }),
         };
         let places = [(Files::Data, "a"), (Files::Redo, "b"), (Files::Binlog, "b")].map(place).into();
-        Observation {
+        let mut seen = Observation {
             host: Some(ebbtide_observe::Host { places, ..Default::default() }),
-            redo_volume: redo.map(str::to_owned),
-            binlog_volume: binlog.map(str::to_owned),
             ..seen(&[("log_bin", log_bin)])
+        };
+        for (role, spec) in [(Role::Redo, redo), (Role::Binlog, binlog)] {
+            if spec.is_some() {
+                seen.volumes.set(role, spec.map(str::to_owned));
+            }
         }
+        seen
     }
 
     #[test]
@@ -472,9 +476,8 @@ mod tests {
             assert_eq!(volumes.keys().copied().collect::<Vec<_>>(), [Role::Data, Role::Redo], "{specs:?}");
         }
         // Named for both, on devices that nobody saw; its replacement is one volume, too.
-        let gp2 = Some("gp2:size=100GiB".to_owned());
         let mut named = seen(&[]);
-        (named.redo_volume, named.binlog_volume, named.logs_share_volume) = (gp2.clone(), gp2, true);
+        named.volumes.set(Role::Logs, Some("gp2:size=100GiB".to_owned()));
         let (proposal, findings) = of(&named);
         assert!(proposal.text.contains("\n\"redo+binlog\" = \"gp2:size=100GiB\""), "{}", proposal.text);
         let fix = findings.iter().find(|one| one.code == "E01").and_then(|one| one.fix.clone()).unwrap();
@@ -495,7 +498,7 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_a_sentence() {
-        let nothing = Observation { volume: None, ..seen(&[]) };
+        let nothing = Observation { volumes: Volumes::new(None), ..seen(&[]) };
         let why =
             propose(&nothing, &[], &Catalog::builtin(), &binary(), Scale::FULL).unwrap_err().to_string();
         assert!(why.contains("--volume"), "{why}");

@@ -4,7 +4,8 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use ebbtide_catalog::{Catalog, InstanceType, Resolved};
-use ebbtide_twin::innodb::{Calibration, ModelLoad, Settings, Volumes};
+use ebbtide_observe::Volumes;
+use ebbtide_twin::innodb::{Calibration, ModelLoad, Settings};
 use ebbtide_twin::profile::{Planned, Profile};
 use ebbtide_volume::Nanos;
 
@@ -12,7 +13,7 @@ use super::error::{MOST_VOLUMES, PredictionError};
 use super::sweep::Sweep;
 use crate::server::{ModelledServer, Runs, instance_of, move_to, read_profile};
 use crate::stored::Stored;
-use crate::volumes::{parse, refuse_idle, resolved, text};
+use crate::volumes::{parse, refuse_idle, resolved};
 
 /// Spans that are predicted.
 pub const SPANS: RangeInclusive<Nanos> = Nanos::from_secs(30)..=Nanos::from_secs(30 * 86_400);
@@ -226,7 +227,7 @@ fn volumes(
         };
         for (value, specs) in sweep.of(&specs)? {
             let resolved = resolved(catalog, &specs, divided_by)?;
-            volumes.push(PlannedVolume { spec: text(&specs), resolved, swept: Some(value) });
+            volumes.push(PlannedVolume { spec: specs.to_string(), resolved, swept: Some(value) });
         }
     }
     if volumes.len() > MOST_VOLUMES {

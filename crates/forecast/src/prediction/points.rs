@@ -1,8 +1,9 @@
 //! The predictions: a run of the model for each volume and load, with an interval.
 
 use ebbtide_catalog::Resolved;
+use ebbtide_observe::Volumes;
 use ebbtide_twin::accuracy::{Figure, Uncertainty};
-use ebbtide_twin::innodb::{FileKind, Limiter, ModelLoad, ModelOutcome, Volumes};
+use ebbtide_twin::innodb::{FileKind, Limiter, ModelLoad, ModelOutcome};
 use ebbtide_volume::{Limits, RateLimit};
 
 use super::plan::{PlannedVolume, PredictionPlan};
@@ -117,7 +118,7 @@ impl PredictedPoint {
             _ => mib(self.file_bytes(kind)),
         };
         let (low, high) = self.uncertainty.around(of_file(kind), value);
-        (value, low, self.ceilings.of_file(kind).most(figure, value, high))
+        (value, low, self.ceilings.on(kind.role()).most(figure, value, high))
     }
 
     /// When burst credits end for the first time, s since the start of the run.

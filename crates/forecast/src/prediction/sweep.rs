@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use ebbtide_catalog::Spec;
-use ebbtide_twin::innodb::{BinlogVolume, VolumeRole, Volumes};
+use ebbtide_observe::{Role, Volumes};
 use ebbtide_volume::GIB;
 
 use super::error::{MOST_VOLUMES, PredictionError};
@@ -40,7 +40,7 @@ impl FromStr for Sweep {
         };
         let (key, from, to, step) = parse().ok_or_else(bad)?;
         let (role, key_of_spec) = key.split_once('.').unwrap_or(("data", &key));
-        if !VolumeRole::ALL.iter().any(|known| known.name() == role)
+        if Role::named(role).is_err()
             || !["iops", "throughput", "size"].contains(&key_of_spec)
             || step == 0
             || from > to
@@ -72,12 +72,7 @@ impl Sweep {
     fn with(&self, specs: &Volumes<Spec>, value: u64) -> Result<Volumes<Spec>, PredictionError> {
         let mut specs = specs.clone();
         let (role, key) = self.key.split_once('.').unwrap_or(("data", &self.key));
-        let spec = match (role, &mut specs.binlog) {
-            ("data", _) => Some(&mut specs.data),
-            ("redo", _) | ("binlog" | "redo+binlog", BinlogVolume::Redo) => specs.redo.as_mut(),
-            ("binlog", BinlogVolume::Own(volume)) => Some(volume),
-            _ => None,
-        };
+        let spec = Role::named(role).ok().and_then(|role| specs.get_mut(role));
         let spec = spec
             .ok_or_else(|| PredictionError::NoVolumeToSweep { role: role.to_owned(), key: key.to_owned() })?;
         *spec = with_key(spec, key, value);
@@ -100,7 +95,7 @@ fn with_key(spec: &Spec, key: &str, value: u64) -> Spec {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::volumes::{parse, text};
+    use crate::volumes::parse;
 
     #[test]
     fn a_sweep_has_both_its_ends_and_replaces_its_key() {
@@ -111,10 +106,10 @@ mod tests {
         };
         let both = parse("data=gp3:size=1TiB,redo=gp3:size=20GiB").unwrap();
         let of_redo = swept(&both, "redo.iops", 4_000).unwrap();
-        assert_eq!(text(&of_redo), "data=gp3:size=1TiB,redo=gp3:size=20GiB,iops=4000");
+        assert_eq!(of_redo.to_string(), "data=gp3:size=1TiB,redo=gp3:size=20GiB,iops=4000");
         let logs = parse("data=gp3:size=1TiB,redo+binlog=gp3:size=20GiB").unwrap();
         for key in ["redo.iops", "binlog.iops", "redo+binlog.iops"] {
-            let shown = text(&swept(&logs, key, 4_000).unwrap());
+            let shown = swept(&logs, key, 4_000).unwrap().to_string();
             assert_eq!(shown, "data=gp3:size=1TiB,redo+binlog=gp3:size=20GiB,iops=4000", "{key}");
         }
         assert!(swept(&both, "redo+binlog.iops", 5).is_err());

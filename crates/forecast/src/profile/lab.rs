@@ -7,8 +7,8 @@ use ebbtide_lab::experiment::{Arm, InstancePlan, LoadKind, LoadPlan, Role};
 use ebbtide_lab::record::{LabRun, Outcome};
 use ebbtide_lab::results::{DATABASE, JSON, ResultsDatabase, ResultsError, read_json};
 use ebbtide_lab::summary::{ArmSummary, Figures, Summary, TransactionFigures, summarize};
-use ebbtide_observe::Facts;
-use ebbtide_twin::innodb::{BinlogVolume, Memory, Volumes};
+use ebbtide_observe::{Facts, Volumes};
+use ebbtide_twin::innodb::Memory;
 use ebbtide_twin::profile::{
     MachineTable, PagesTable, PointTable, Profile, ServerTable, TypeTable, WorkloadTable,
 };
@@ -18,7 +18,7 @@ use ebbtide_workload::tpcc::{Statements, WaitMode};
 use super::busy::busy_pct;
 use super::settings::server_table;
 use super::{Draft, DraftError, rounded};
-use crate::volumes::{parse, text};
+use crate::volumes::parse;
 
 /// Whether a directory has the results of a run.
 #[must_use]
@@ -363,11 +363,9 @@ fn types(kinds: &[TransactionFigures]) -> Vec<TypeTable> {
 /// The specs of the volumes by role; of the data's alone where all files lie on it.
 fn volumes(arm: &Arm) -> Option<String> {
     let of = |role: Role| arm.volumes.get(&role).and_then(|spec| parse(spec).ok()).map(|specs| specs.data);
-    let (redo, binlog) = match of(Role::Logs) {
-        Some(both) => (Some(both), BinlogVolume::Redo),
-        None => (of(Role::Redo), of(Role::Binlog).map_or(BinlogVolume::Data, BinlogVolume::Own)),
-    };
-    Some(text(&Volumes { data: of(Role::Data)?, redo, binlog }))
+    let logs = [Role::Redo, Role::Binlog, Role::Logs].into_iter().filter_map(|role| Some((role, of(role)?)));
+    let volumes = logs.fold(Volumes::new(of(Role::Data)?), |volumes, (role, spec)| volumes.with(role, spec));
+    Some(volumes.to_string())
 }
 
 fn point(run: &LabRun, base: &Usable<'_>, one: &Usable<'_>) -> PointTable {

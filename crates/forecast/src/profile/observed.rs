@@ -1,6 +1,6 @@
 //! A profile of what was observed of a server: by `ebbtide doctor capture`, or from what other programs printed.
 
-use ebbtide_observe::{Files, Observation, Rates, SharedLogs, TwoSpecs, Variables};
+use ebbtide_observe::{Files, Observation, Rates, Role, SharedLogs, TwoSpecs, Variables, Volumes};
 use ebbtide_twin::profile::{MachineTable, PagesTable, PointTable, Profile, WorkloadTable};
 
 use super::settings::server_table;
@@ -60,28 +60,27 @@ fn volumes(
     notes: &mut Vec<String>,
 ) -> Result<Option<String>, TwoSpecs> {
     let shared = seen.shared_logs()?;
-    let Some(data) = seen.volume.as_ref() else { return Ok(None) };
+    let Some(data) = seen.spec(Role::Data) else { return Ok(None) };
     if let Some(SharedLogs { device: Some(device), spec: None }) = shared {
         notes.push(format!(
             "the logs lie on a device of their own ({device}) whose volume is not known: they are taken as on the data's. \
              --set point.volume=data=...,redo+binlog=... names it"
         ));
     }
-    let binlog = seen.binlog_volume.as_ref();
+    let binlog = seen.spec(Role::Binlog);
     if let Some(spec) = binlog.filter(|_| log_bin == Some(false)) {
         let what = if shared.is_some() { "has the redo log alone" } else { "is left out" };
         notes.push(format!("the server writes no binary log: its volume {spec} {what}"));
     }
-    let redo = seen.redo_volume.as_ref();
+    let redo = seen.spec(Role::Redo);
     let logs = match shared.and_then(|logs| logs.spec) {
-        Some(spec) if log_bin == Some(false) => vec![format!("redo={spec}")],
-        Some(spec) => vec![format!("redo+binlog={spec}")],
-        None => [("redo", redo), ("binlog", binlog.filter(|_| log_bin != Some(false)))]
-            .into_iter()
-            .filter_map(|(role, spec)| Some(format!("{role}={}", spec?)))
-            .collect(),
+        Some(spec) if log_bin == Some(false) => [(Role::Redo, Some(spec)), (Role::Binlog, None)],
+        Some(spec) => [(Role::Logs, Some(spec)), (Role::Binlog, None)],
+        None => [(Role::Redo, redo), (Role::Binlog, binlog.filter(|_| log_bin != Some(false)))],
     };
-    Ok(Some(if logs.is_empty() { data.clone() } else { format!("data={data},{}", logs.join(",")) }))
+    let logs = logs.into_iter().filter_map(|(role, spec)| Some((role, spec?)));
+    let volumes = logs.fold(Volumes::new(data), |volumes, (role, spec)| volumes.with(role, spec));
+    Ok(Some(volumes.to_string()))
 }
 
 fn name(seen: &Observation) -> String {
@@ -222,7 +221,7 @@ mod tests {
             variables: Some(variables),
             span: Some(Span { began_unix_s: None, seconds: 600.0, restarted: false }),
             rates: Some(rates),
-            volume: Some("gp3:size=100GiB".into()),
+            volumes: Volumes::new(Some("gp3:size=100GiB".into())),
             host: Some(Host { processors: Some(4), busy_share: Some(0.315), ..Host::default() }),
             ..Observation::of(Origin::Capture { path: "/c".into() })
         }
@@ -283,7 +282,11 @@ mod tests {
             device: Some(ebbtide_observe::Device { name: name.into(), ..Default::default() }),
         };
         with.host.as_mut().unwrap().places = of.map(place).into();
-        [with.redo_volume, with.binlog_volume] = specs.map(|spec| spec.map(str::to_owned));
+        for (role, spec) in [Role::Redo, Role::Binlog].into_iter().zip(specs) {
+            if spec.is_some() {
+                with.volumes.set(role, spec.map(str::to_owned));
+            }
+        }
         with
     }
 
@@ -296,7 +299,8 @@ mod tests {
             assert_eq!(shared, format!("data=gp3:size=100GiB,redo+binlog={spec}"));
             assert!(crate::volumes::parse(&shared).is_ok());
         }
-        let named = Observation { host: None, logs_share_volume: true, ..apart("b", "b", [Some(spec); 2]) };
+        let mut named = Observation { host: None, ..apart("b", "b", [None; 2]) };
+        named.volumes.set(Role::Logs, Some(spec.to_owned()));
         assert_eq!(volume(&named), format!("data=gp3:size=100GiB,redo+binlog={spec}"));
         let two = volume(&apart("b", "c", [Some(spec); 2]));
         assert_eq!(two, format!("data=gp3:size=100GiB,redo={spec},binlog={spec}"));
@@ -316,7 +320,8 @@ mod tests {
         assert_eq!(draft.profile.points[0].volume.as_deref(), Some("data=gp3:size=100GiB,redo=nvme"));
         let note = "the server writes no binary log: its volume nvme has the redo log alone";
         assert!(draft.notes.iter().any(|one| one == note), "{:?}", draft.notes);
-        off = Observation { redo_volume: None, host: None, ..off };
+        let binlog = Volumes::new(off.volumes.data).with(Role::Binlog, Some("nvme".to_owned()));
+        off = Observation { volumes: binlog, host: None, ..off };
         let draft = super::draft(&off).unwrap();
         assert_eq!(draft.profile.points[0].volume.as_deref(), Some("gp3:size=100GiB"));
         assert!(draft.notes.iter().any(|one| one.ends_with("volume nvme is left out")), "{:?}", draft.notes);

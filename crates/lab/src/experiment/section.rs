@@ -5,14 +5,11 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use ebbtide_mysql::{SettingError, Settings};
-use ebbtide_text::{closest, did_you_mean};
+use ebbtide_text::{closest, did_you_mean, parse_duration};
 use ebbtide_volume::parse_size;
 
 use super::ExperimentError;
 use super::tree::{Node, TomlTable, Value, WrittenAt};
-
-/// The longest duration that anything may have, s.
-const LONGEST_S: u32 = 24 * 3600;
 
 /// The keys of a section, without the server's settings, which are a table of their own.
 pub(super) const SECTIONS: [(&str, &[&str]); 10] = [
@@ -250,28 +247,29 @@ impl<'a> Section<'a> {
             Value::Text(text) => text.as_str(),
             _ => return Err(self.wrong(key, "a duration has its unit, like \"60s\", \"5m\" or \"1h\"")),
         };
-        match parse_duration(text) {
-            None => Err(self.wrong(key, "a duration is a whole number with its unit, like 60s, 5m or 1h")),
-            Some(seconds) if range.contains(&seconds) => Ok(Some(seconds)),
-            Some(_) => {
-                let [least, most] = [*range.start(), *range.end()].map(format_duration);
-                Err(self.wrong(key, format!("it must be {least} to {most}")))
-            }
+        let span = parse_duration(text).map_err(|error| self.wrong(key, error))?;
+        if span.subsec_nanos() != 0 {
+            return Err(self.wrong(key, "it must be a whole number of seconds"));
         }
+        let seconds = u32::try_from(span.as_secs()).ok().filter(|seconds| range.contains(seconds));
+        seconds.map(Some).ok_or_else(|| {
+            let [least, most] = [range.start(), range.end()]
+                .map(|s| ebbtide_text::duration(Duration::from_secs((*s).into())));
+            self.wrong(key, format!("it must be {least} to {most}"))
+        })
     }
 
     /// A short duration in whole microseconds, from none to `most`.
     pub(super) fn short_duration(&self, key: &str, most: Duration) -> Result<u32, ExperimentError> {
         let Some(text) = self.text(key)? else { return Ok(0) };
-        let span = text.parse::<jiff::SignedDuration>().ok().and_then(|span| Duration::try_from(span).ok());
-        match span {
-            None => Err(self.wrong(key, "write a duration with its unit, like \"500us\" or \"2ms\"")),
-            Some(span) if !span.subsec_nanos().is_multiple_of(1000) => {
-                Err(self.wrong(key, "it must be a whole number of microseconds"))
-            }
-            Some(span) if span <= most => Ok(u32::try_from(span.as_micros()).expect("seconds fit")),
-            Some(_) => Err(self.wrong(key, format!("it must be 0s to {most:?}"))),
+        let span = parse_duration(text).map_err(|error| self.wrong(key, error))?;
+        if !span.subsec_nanos().is_multiple_of(1000) {
+            return Err(self.wrong(key, "it must be a whole number of microseconds"));
         }
+        if span > most {
+            return Err(self.wrong(key, format!("it must be 0s to {}", ebbtide_text::duration(most))));
+        }
+        Ok(u32::try_from(span.as_micros()).expect("seconds fit"))
     }
 
     /// A size in bytes.
@@ -303,29 +301,6 @@ pub(super) fn unknown_key(place: &WrittenAt, key: &str, section: &str, keys: &[&
     place.wrong(format!("unknown key '{key}' in {section}{suggestion}; the keys are {}", keys.join(", ")))
 }
 
-/// Whole seconds of `60s`, `5m` or `1h`, up to a day.
-fn parse_duration(text: &str) -> Option<u32> {
-    let text = text.trim();
-    let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit())?);
-    let factor = match unit.trim() {
-        "s" => 1,
-        "m" | "min" => 60,
-        "h" => 3600,
-        _ => return None,
-    };
-    number.parse::<u32>().ok()?.checked_mul(factor).filter(|seconds| *seconds <= LONGEST_S)
-}
-
-/// `90s`, `5m`, `24h`.
-pub(super) fn format_duration(seconds: u32) -> String {
-    match seconds {
-        0 => "0s".to_owned(),
-        s if s.is_multiple_of(3600) => format!("{}h", s / 3600),
-        s if s.is_multiple_of(60) => format!("{}m", s / 60),
-        s => format!("{s}s"),
-    }
-}
-
 /// The one name of a setting.
 pub(super) fn setting_name(name: &str, text: &str) -> Result<String, SettingError> {
     let mut one = Settings::new();
@@ -334,27 +309,5 @@ pub(super) fn setting_name(name: &str, text: &str) -> Result<String, SettingErro
         // The name is known; the value is judged, or found to mean the default, where it is used.
         Err(SettingError::Value { name, .. }) => Ok(name),
         Err(error) => Err(error),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_duration_needs_its_unit_and_ends_at_a_day() {
-        assert_eq!(parse_duration("60s"), Some(60));
-        assert_eq!(parse_duration("5m"), Some(300));
-        assert_eq!(parse_duration("24h"), Some(86_400));
-        for text in ["", "60", "s", "25h", "1.5m", "-1s", "99999999999s", "1h30m"] {
-            assert_eq!(parse_duration(text), None, "{text}");
-        }
-    }
-
-    #[test]
-    fn a_duration_is_printed_as_it_would_be_written() {
-        for text in ["45s", "5m", "2h", "90s"] {
-            assert_eq!(format_duration(parse_duration(text).unwrap()), text);
-        }
     }
 }

@@ -331,36 +331,33 @@ fn load_second(sample: &Sample) -> LoadSecond {
 
 /// A volume between two readings of its counters.
 pub fn volume_second(before: &Stats, after: &Stats) -> VolumeSecond {
-    let span_s = after.at.since(before.at).as_secs_f64().max(1e-6);
-    let rate = |before: u64, after: u64| after.saturating_sub(before) as f64 / span_s;
-    let mib = |before: u64, after: u64| rate(before, after) / ebbtide_volume::MIB as f64;
-    let mean_us = |before: &ebbtide_volume::OpStats, after: &ebbtide_volume::OpStats| {
-        let ops = after.ops.saturating_sub(before.ops);
-        let us = after.time.since(before.time).as_secs_f64() * 1e6;
-        if ops == 0 { 0.0 } else { us / ops as f64 }
+    let happened = after.since(before);
+    let span_s = happened.at.as_secs_f64().max(1e-6);
+    let rate = |count: u64| count as f64 / span_s;
+    let mib = |bytes: u64| rate(bytes) / ebbtide_volume::MIB as f64;
+    let mean_us = |done: &ebbtide_volume::OpStats| {
+        if done.ops == 0 { 0.0 } else { done.time.as_secs_f64() * 1e6 / done.ops as f64 }
     };
-    let share = |before: ebbtide_volume::Nanos, after: ebbtide_volume::Nanos| {
-        (after.since(before).as_secs_f64() / span_s).min(1.0)
-    };
+    let share = |waited: ebbtide_volume::Nanos| (waited.as_secs_f64() / span_s).min(1.0);
     let limits = LimitShares {
-        volume_iops: share(before.volume_iops_exceeded, after.volume_iops_exceeded),
-        volume_throughput: share(before.volume_throughput_exceeded, after.volume_throughput_exceeded),
-        instance_iops: share(before.instance_iops_exceeded, after.instance_iops_exceeded),
-        instance_throughput: share(before.instance_throughput_exceeded, after.instance_throughput_exceeded),
+        volume_iops: share(happened.volume_iops_exceeded),
+        volume_throughput: share(happened.volume_throughput_exceeded),
+        instance_iops: share(happened.instance_iops_exceeded),
+        instance_throughput: share(happened.instance_throughput_exceeded),
     };
     let all =
         [limits.volume_iops, limits.volume_throughput, limits.instance_iops, limits.instance_throughput];
     VolumeSecond {
-        read_iops: rate(before.read.ops, after.read.ops),
-        write_iops: rate(before.write.ops, after.write.ops),
-        consumed_iops: rate(before.consumed_ops, after.consumed_ops),
-        read_mib: mib(before.read.bytes, after.read.bytes),
-        write_mib: mib(before.write.bytes, after.write.bytes),
-        read_us: mean_us(&before.read, &after.read),
-        write_us: mean_us(&before.write, &after.write),
-        queue: after.queue_time.since(before.queue_time).as_secs_f64() / span_s,
-        flushes: rate(before.flush_ops, after.flush_ops),
-        credits: after.credit_share,
+        read_iops: rate(happened.read.ops),
+        write_iops: rate(happened.write.ops),
+        consumed_iops: rate(happened.consumed_ops),
+        read_mib: mib(happened.read.bytes),
+        write_mib: mib(happened.write.bytes),
+        read_us: mean_us(&happened.read),
+        write_us: mean_us(&happened.write),
+        queue: happened.queue_time.as_secs_f64() / span_s,
+        flushes: rate(happened.flush_ops),
+        credits: happened.credit_share,
         limited: all.into_iter().fold(0.0, f64::max),
         limits,
     }

@@ -103,8 +103,8 @@ fn a_round_trip_is_a_duration_of_at_most_ten_seconds() {
     for (value, expected) in [
         ("\"11s\"", "load.round_trip = \"11s\": it must be 0s to 10s"),
         ("\"500ns\"", "load.round_trip = \"500ns\": it must be a whole number of microseconds"),
-        ("\"-1ms\"", "write a duration with its unit"),
-        ("\"2\"", "write a duration with its unit"),
+        ("\"-1ms\"", "'-1ms' is negative"),
+        ("\"2\"", "'2' has no unit: write it like 2s, 2ms or 2m"),
     ] {
         let error = with(value).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");

@@ -117,9 +117,19 @@ fn wrong_values_are_reported_with_the_allowed_ones() {
         ),
         ("[trial]\nmeasure = \"5s\"\n", "mine.toml line 2: trial.measure = \"5s\": it must be 10s to 24h"),
         (
-            "[trial]\nmeasure = \"1.5m\"\n",
-            "mine.toml line 2: trial.measure = \"1.5m\": a duration is a whole number with its unit, like 60s, 5m or 1h",
+            "[trial]\nmeasure = \"60\"\n",
+            "mine.toml line 2: trial.measure = \"60\": '60' has no unit: write it like 60s, 60ms or 60m",
         ),
+        (
+            "[trial]\nmeasure = \"a minute\"\n",
+            "mine.toml line 2: trial.measure = \"a minute\": 'a minute' is no duration: write it like 500us, 2ms, \
+             90s or 10m",
+        ),
+        (
+            "[trial]\nmeasure = \"10.5s\"\n",
+            "mine.toml line 2: trial.measure = \"10.5s\": it must be a whole number of seconds",
+        ),
+        ("[trial]\nmeasure = \"25h\"\n", "mine.toml line 2: trial.measure = \"25h\": it must be 10s to 24h"),
         (
             "[instance]\nmemory = \"2GB\"\n",
             "mine.toml line 2: instance.memory = \"2GB\": '2GB' is not a size: give a whole number with TiB, GiB, \

@@ -170,16 +170,15 @@ fn percent(text: &str) -> Option<f64> {
     text.trim_end_matches('%').trim().parse().ok().filter(|percent: &f64| percent.is_finite())
 }
 
+/// A number alone is the server's, in its own unit; with a unit it is a duration as anywhere else.
 fn duration(text: &str, own: Unit) -> Option<u64> {
-    let digits = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let number: u64 = number.trim().replace('_', "").parse().ok()?;
-    if unit.is_empty() {
+    let text = text.replace('_', "");
+    if let Ok(number) = text.parse() {
         return Some(number);
     }
-    let unit = Unit::ALL.into_iter().find(|known| known.suffix() == unit)?;
-    let micros = number.checked_mul(unit.micros())?;
-    micros.is_multiple_of(own.micros()).then(|| micros / own.micros())
+    let duration = ebbtide_text::parse_duration(&text).ok()?.as_nanos();
+    let own = u128::from(own.micros()) * 1_000;
+    duration.is_multiple_of(own).then(|| u64::try_from(duration / own).ok())?
 }
 
 fn show_duration(number: u64, own: Unit) -> String {
@@ -232,8 +231,11 @@ mod tests {
         assert_eq!(shape.read("2s"), Some(Value::Number(2000)));
         assert_eq!(shape.read("2"), Some(Value::Number(2)));
         assert_eq!(shape.read("2000us"), Some(Value::Number(2)));
-        assert_eq!(shape.read("1500us"), None);
-        assert_eq!(shape.read("2h"), None);
+        assert_eq!(shape.read("2h"), Some(Value::Number(7_200_000)));
+        assert_eq!(shape.read("1_000us"), Some(Value::Number(1)));
+        for text in ["1500us", "-2s", "1.5", "2 parsecs"] {
+            assert_eq!(shape.read(text), None, "{text}");
+        }
     }
 
     #[test]

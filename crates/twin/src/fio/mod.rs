@@ -13,8 +13,6 @@ mod words;
 
 use std::io::ErrorKind;
 
-use ebbtide_volume::Nanos;
-
 use crate::job::{Access, BlockSizes, Direction, Distribution, Job, Rate, Workload};
 use words::Draft;
 
@@ -150,15 +148,6 @@ pub fn parse_words(text: &str, surroundings: &dyn Surroundings) -> Result<Worklo
         drafts.push(global);
     }
     finish(drafts)
-}
-
-/// Reads a span of time as fio's words do: `90`, `90s`, `5m`, `3h`, `500ms`; `word` names it in the
-/// error.
-///
-/// # Errors
-/// A text that is no span, or one above ten years.
-pub fn parse_time(word: &str, text: &str) -> Result<Nanos, FioError> {
-    values::time_of_option(word, text)
 }
 
 /// Splits inline words, giving pieces that continue a list back to the word before.

@@ -26,15 +26,6 @@ pub(super) fn time(word: &str, value: &str, default_unit_ns: u64) -> Result<Nano
     }
 }
 
-/// A span of time of an option that is not fio's.
-pub(super) fn time_of_option(option: &str, value: &str) -> Result<Nanos, FioError> {
-    let joined: String = value.split_whitespace().collect();
-    match units::span(&joined, Nanos::SECOND.0) {
-        Some(Reading { value: ns, whole: true }) if ns <= LONGEST_S * 1_000_000_000 => Ok(Nanos(ns)),
-        _ => Err(FioError::value(option, value, SPAN)),
-    }
-}
-
 /// A whole number within bounds; `k` and the other letters of sizes are fio's for every number.
 pub(super) fn number<T>(word: &str, value: &str, base: u64, from: T, to: T) -> Result<T, FioError>
 where

@@ -5,12 +5,12 @@
 
 use ebbtide_volume::{Array, Nanos};
 
+use super::file_kind::FileKind;
 use super::meter::ModelOutcome;
 use super::model::Costs;
 use super::pages::{PageKind, Pool, pages_per_transaction};
 use super::search::falling_root;
 use super::trial::{MeasuredPoint, Trials};
-use super::volumes::FileKind;
 
 /// What a calibration found.
 #[derive(Debug, Clone, Default, PartialEq)]

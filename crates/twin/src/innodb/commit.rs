@@ -6,8 +6,8 @@
 use ebbtide_volume::{KIB, Nanos};
 
 use super::disk::Disk;
+use super::file_kind::FileKind;
 use super::flavour::Settings;
-use super::volumes::FileKind;
 
 /// A log with its group commit.
 #[derive(Debug, Default)]

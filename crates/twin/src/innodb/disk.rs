@@ -1,10 +1,11 @@
 //! The volumes under the server: every I/O of the model goes through here and is counted by the kind of file.
 
+use ebbtide_observe::{Role, Volumes};
 use ebbtide_volume::{Array, Instance, Io, Nanos, Op, Stats};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::volumes::{FileKind, VolumeRole, Volumes};
+use super::file_kind::FileKind;
 
 /// I/O of one kind of file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -23,7 +24,7 @@ const REGIONS: u64 = 8;
 /// A volume and what lies on it.
 #[derive(Debug)]
 pub(crate) struct Part {
-    pub(crate) role: VolumeRole,
+    pub(crate) role: Role,
     pub(crate) files: Vec<FileKind>,
     pub(crate) volume: Array,
     size: u64,
@@ -43,9 +44,9 @@ pub(crate) struct Disk {
 
 impl Disk {
     pub(crate) fn new(volumes: &Volumes<Array>, instance: Option<Instance>, seed: u64) -> Self {
-        let part = |(role, volume): (VolumeRole, &Array)| Part {
+        let part = |(role, volume): (Role, &Array)| Part {
             role,
-            files: volumes.files(role),
+            files: FileKind::on(volumes, role),
             volume: volume.clone(),
             size: volume.size_bytes(),
         };

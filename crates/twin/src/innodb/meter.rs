@@ -1,10 +1,11 @@
 //! What a run measures: transactions, latencies, what limits, and credits over time.
 
+use ebbtide_observe::Role;
 use ebbtide_volume::{Instance, Nanos, Stats};
 use hdrhistogram::Histogram;
 
 use super::disk::{Disk, FileTotals, Part};
-use super::volumes::{FileKind, VolumeRole};
+use super::file_kind::FileKind;
 use crate::balance::{BalanceChange, Balances};
 
 /// What limits a server, in a second of its time.
@@ -69,12 +70,13 @@ impl Limiter {
     ];
 
     /// The IOPS and the throughput of the volume of a role.
-    const fn of_volume(role: VolumeRole) -> (Self, Self) {
+    fn of_volume(role: Role) -> (Self, Self) {
         match role {
-            VolumeRole::Data => (Self::VolumeIops, Self::VolumeThroughput),
-            VolumeRole::Redo => (Self::RedoVolumeIops, Self::RedoVolumeThroughput),
-            VolumeRole::Binlog => (Self::BinlogVolumeIops, Self::BinlogVolumeThroughput),
-            VolumeRole::Logs => (Self::LogsVolumeIops, Self::LogsVolumeThroughput),
+            Role::Data => (Self::VolumeIops, Self::VolumeThroughput),
+            Role::Redo => (Self::RedoVolumeIops, Self::RedoVolumeThroughput),
+            Role::Binlog => (Self::BinlogVolumeIops, Self::BinlogVolumeThroughput),
+            Role::Logs => (Self::LogsVolumeIops, Self::LogsVolumeThroughput),
+            other => panic!("the model has no files for a volume of {}", other.key()),
         }
     }
 
@@ -166,7 +168,7 @@ pub struct Span {
 #[derive(Debug, Clone, PartialEq)]
 pub struct RoleOutcome {
     /// What lies on it.
-    pub role: VolumeRole,
+    pub role: Role,
     /// The kinds of files on it.
     pub files: Vec<FileKind>,
     /// Operations that it counted.
@@ -334,7 +336,7 @@ impl SecondView {
 
 /// The instance, whose credits are looked at with the volume of the data.
 fn instance_of<'a>(disk: &'a Disk, part: &Part) -> Option<&'a Instance> {
-    disk.instance().filter(|_| part.role == VolumeRole::Data)
+    disk.instance().filter(|_| part.role == Role::Data)
 }
 
 impl Meter {
@@ -431,12 +433,13 @@ impl Meter {
         let waits =
             disk.parts().iter().zip(stats.iter().zip(&last.stats)).flat_map(|(part, (now, before))| {
                 let (iops, throughput) = Limiter::of_volume(part.role);
-                let share = |of: fn(&Stats) -> Nanos| of(now).since(of(before)).as_secs_f64() / second;
+                let happened = now.since(before);
+                let share = |waited: Nanos| waited.as_secs_f64() / second;
                 [
-                    (share(|one| one.volume_iops_exceeded), iops),
-                    (share(|one| one.volume_throughput_exceeded), throughput),
-                    (share(|one| one.instance_iops_exceeded), Limiter::InstanceIops),
-                    (share(|one| one.instance_throughput_exceeded), Limiter::InstanceThroughput),
+                    (share(happened.volume_iops_exceeded), iops),
+                    (share(happened.volume_throughput_exceeded), throughput),
+                    (share(happened.instance_iops_exceeded), Limiter::InstanceIops),
+                    (share(happened.instance_throughput_exceeded), Limiter::InstanceThroughput),
                 ]
             });
         let most = waits.max_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((0.0, Limiter::Load));
@@ -474,9 +477,8 @@ impl Meter {
         let balances = std::mem::take(&mut self.balances);
         let of = |((place, part), balances): ((usize, &Part), Balances)| {
             let before = self.stats_before.get(place).copied().unwrap_or_default();
-            let waited = |of: fn(&Stats) -> Nanos| {
-                of(&stats[place]).since(of(&before)).as_secs_f64() / measured.as_secs_f64().max(1e-9)
-            };
+            let happened = stats[place].since(&before);
+            let waited = |time: Nanos| time.as_secs_f64() / measured.as_secs_f64().max(1e-9);
             let sum =
                 |of: fn(&FileTotals) -> u64| part.files.iter().map(|kind| of(&files[*kind as usize])).sum();
             RoleOutcome {
@@ -484,8 +486,8 @@ impl Meter {
                 files: part.files.clone(),
                 operations: sum(|file| file.operations),
                 bytes: sum(|file| file.bytes),
-                iops_waited: waited(|one| one.volume_iops_exceeded).min(1.0),
-                throughput_waited: waited(|one| one.volume_throughput_exceeded).min(1.0),
+                iops_waited: waited(happened.volume_iops_exceeded).min(1.0),
+                throughput_waited: waited(happened.volume_throughput_exceeded).min(1.0),
                 changes: balances.into_changes(),
             }
         };

@@ -16,6 +16,7 @@ mod cpu;
 mod dirty;
 mod disk;
 mod equilibrium;
+mod file_kind;
 mod flavour;
 mod memory;
 mod meter;
@@ -27,7 +28,6 @@ mod redo;
 mod search;
 mod shape;
 mod trial;
-mod volumes;
 mod writer;
 
 pub(crate) use cleaner::whole;
@@ -40,6 +40,7 @@ pub use cleaner::{
 };
 pub use cpu::Machine;
 pub use disk::FileTotals;
+pub use file_kind::FileKind;
 pub use flavour::{FileSystem, Flavour, Settings, UnknownFlavour};
 pub use memory::Memory;
 pub use meter::{Limiter, ModelOutcome, RoleOutcome, Span};
@@ -50,4 +51,3 @@ pub use pages::{
 pub use redo::{LEAST_REDO_BYTES, RedoLimits};
 pub use shape::{Shape, Touch, TransactionType};
 pub use trial::{MeasuredPoint, Point, Trials};
-pub use volumes::{BinlogVolume, FileKind, VolumeRole, Volumes};

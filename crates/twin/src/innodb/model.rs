@@ -5,6 +5,7 @@ mod cleaning;
 
 use std::collections::VecDeque;
 
+use ebbtide_observe::Volumes;
 use ebbtide_volume::{Array, Instance, Nanos};
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -15,13 +16,13 @@ use super::cleaner::{FlushTargets, sleeps, whole};
 use super::commit::CommitPipeline;
 use super::cpu::{Machine, Processors};
 use super::disk::Disk;
+use super::file_kind::FileKind;
 use super::flavour::Settings;
 use super::meter::{ClientTime, Meter, ModelOutcome, SecondView};
 use super::pages::{Pool, characteristic_time};
 use super::purge::{Purger, Unpurged};
 use super::redo::RedoLimits;
 use super::shape::{EXTENT, Shape};
-use super::volumes::{FileKind, Volumes};
 use super::writer::{PageWriter, Progress};
 use crate::queue::EventQueue;
 

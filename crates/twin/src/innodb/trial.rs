@@ -1,5 +1,6 @@
 //! What was measured of a server at one load, and runs of the model at such a point.
 
+use ebbtide_observe::Volumes;
 use ebbtide_volume::{Array, Instance, Nanos};
 
 use super::cleaner::{sleeps, whole};
@@ -9,7 +10,6 @@ use super::meter::ModelOutcome;
 use super::model::{Costs, ModelLoad, ModelSetup, run};
 use super::redo::RedoLimits;
 use super::shape::Shape;
-use super::volumes::Volumes;
 
 /// What was measured of a server at one load, on volumes that are a `V`: those of the model, or the text that names them.
 #[derive(Debug, Clone)]

@@ -4,8 +4,8 @@ use ebbtide_volume::Nanos;
 
 use super::buffer::{BufferPool, around};
 use super::disk::Disk;
+use super::file_kind::FileKind;
 use super::flavour::Settings;
-use super::volumes::FileKind;
 
 use rand_core::Rng;
 

@@ -1,11 +1,11 @@
 //! From the keys of a profile to what the model takes, refusing what is missing or cannot be.
 
+use ebbtide_text::parse_duration;
 use ebbtide_volume::{MIB, Nanos, parse_size};
 
 use super::ProfileError;
 use super::file::{DoublewriteMode, DoublewriteTable, PointState, PointTable, Profile, ServerTable};
 use super::machine::MachineFacts;
-use crate::fio;
 use crate::innodb::{Costs, Flavour, LEAST_REDO_BYTES, Machine, ModelLoad, PageKind, Point, Settings, Shape};
 
 /// What a profile says, checked.
@@ -402,7 +402,8 @@ impl ServerTable {
 fn measured_time(key: &str, text: &str) -> Result<Nanos, ProfileError> {
     let allowed = "10s to 24h";
     let wrong = || ProfileError::Range { key: key.into(), value: text.into(), allowed };
-    let time = fio::parse_time(key, text).map_err(|_| wrong())?;
+    let time = parse_duration(text).map_err(|error| ProfileError::Conflict(format!("{key}: {error}")))?;
+    let time = Nanos::from(time);
     if (SHORTEST_POINT..=LONGEST_POINT).contains(&time) { Ok(time) } else { Err(wrong()) }
 }
 

@@ -1,6 +1,6 @@
 //! Counters: what CloudWatch and the NVMe statistics page would show.
 
-use ebbtide_volume::{Array, Io, LatencyHistogram, MinuteMetrics, Nanos, Op};
+use ebbtide_volume::{Array, Io, LatencyHistogram, MinuteMetrics, Nanos, Op, Stats};
 
 use crate::support::{Load, assert_within, drive, gp2, gp3, rng, unlimited, with_service};
 
@@ -28,6 +28,34 @@ fn a_minute_at_the_cap_reads_as_cloudwatch_would_show_it() {
     assert_eq!((metrics.volume_iops_exceeded_check, metrics.volume_throughput_exceeded_check), (1, 0));
     assert!(metrics.volume_idle_time < 0.001);
     assert_eq!(metrics.volume_stalled_io_check, 0);
+}
+
+#[test]
+fn what_happened_between_two_moments_is_the_growth_of_the_counters_and_the_gauges_of_the_end() {
+    let mut volume = Array::single(with_service(gp2(100)), T0).unwrap();
+    let load = Load::random(Op::Write, 512, 32);
+    drive(&mut volume, &load, T0, Nanos::from_secs(20), None);
+    let earlier = volume.stats(Nanos::from_secs(20));
+    drive(&mut volume, &load, Nanos::from_secs(20), Nanos::from_secs(60), None);
+    let later = volume.stats(Nanos::from_secs(60));
+    let happened = later.since(&earlier);
+    assert_eq!(happened.at, Nanos::from_secs(40));
+    assert!(happened.write.ops > 0 && happened.write_split.ops > 0 && happened.write.ops < later.write.ops);
+    assert_eq!(earlier.write.ops + happened.write.ops, later.write.ops);
+    assert_eq!(earlier.write.bytes + happened.write.bytes, later.write.bytes);
+    assert_eq!(earlier.write.time + happened.write.time, later.write.time);
+    assert_eq!(earlier.write_split.ops + happened.write_split.ops, later.write_split.ops);
+    assert_eq!(earlier.queue_time + happened.queue_time, later.queue_time);
+    assert_eq!(
+        earlier.volume_throughput_exceeded + happened.volume_throughput_exceeded,
+        later.volume_throughput_exceeded
+    );
+    assert_eq!(happened.write_latency.bins.iter().sum::<u64>(), happened.write.ops);
+    let gauges = |stats: &Stats| (stats.queue, stats.credit_share, stats.iops_rate);
+    assert_eq!(gauges(&happened), gauges(&later));
+    // Counters that went back, as those of another attachment, give nothing.
+    let back = earlier.since(&later);
+    assert_eq!((back.at, back.write.ops, back.queue_time), (Nanos::ZERO, 0, Nanos::ZERO));
 }
 
 #[test]

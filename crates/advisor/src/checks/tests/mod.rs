@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ebbtide_catalog::Catalog;
-use ebbtide_observe::{Device, DeviceIo, Files, Observation, Origin, ServerDirectory, Span};
+use ebbtide_observe::{Device, DeviceIo, Files, Observation, Origin, Role, ServerDirectory, Span};
 
 use crate::finding::{Assessment, Confidence, Severity};
 use pairs::{dirty, load, pairs, probed, redo, slow, with_file};
@@ -247,7 +247,9 @@ fn each_volume_is_judged_and_one_that_is_not_named_leaves_the_answer_open() {
         assert_eq!(redo_place.files, Files::Redo);
         let io = redo_place.device.as_ref().unwrap().io;
         redo_place.device = Some(Device { io, ..device("nvme2n1") });
-        seen.rest.redo_volume = redo.map(str::to_owned);
+        if let Some(spec) = redo {
+            seen.rest.volumes.set(Role::Redo, Some(spec.into()));
+        }
         seen
     };
     // Both are at their limit: one finding, with both figures apart.
@@ -280,9 +282,7 @@ fn logs_together(writes: f64) -> Seen {
 /// The same with one volume that is named for both logs.
 fn named_together(writes: f64, spec: &str) -> Seen {
     let mut seen = logs_together(writes);
-    let spec = Some(spec.to_owned());
-    (seen.rest.redo_volume, seen.rest.binlog_volume, seen.rest.logs_share_volume) =
-        (spec.clone(), spec, true);
+    seen.rest.volumes.set(Role::Logs, Some(spec.to_owned()));
     seen
 }
 
@@ -305,7 +305,7 @@ fn logs_that_share_a_volume_are_judged_once_by_what_both_write() {
     assert!(old.why.starts_with("The redo log and binary log are on gp2."), "{}", old.why);
     // A volume that is named for one of the two is that of both where they have one device.
     let mut one = logs_together(3_601.0);
-    one.rest.binlog_volume = Some(spec.into());
+    one.rest.volumes.set(Role::Binlog, Some(spec.into()));
     assert_eq!(one.asks("E03").why, full.why);
     let open = logs_together(1.0).asks("E01");
     assert_eq!(
@@ -325,7 +325,7 @@ fn a_shared_volume_counts_once_for_its_instance() {
         of_volumes.value.clone()
     };
     let mut apart = named_together(1.0, "gp3:size=20GiB");
-    apart.rest.logs_share_volume = false;
+    apart.rest.volumes.set(Role::Redo, Some("gp3:size=20GiB".into()));
     apart.rest.host.as_mut().unwrap().places[2].device = Some(device("nvme3n1"));
     assert_eq!(sum(named_together(1.0, "gp3:size=20GiB")), crate::finding::Seen::Number(6_000.0));
     assert_eq!(sum(apart), crate::finding::Seen::Number(9_000.0));
@@ -335,7 +335,7 @@ fn a_shared_volume_counts_once_for_its_instance() {
 fn a_recovery_reads_the_redo_log_from_the_volume_that_it_shares() {
     let on = |spec: &str| {
         let mut seen = dirty("0").rate("checkpoint_age", 39_321_600_001.0);
-        (seen.rest.binlog_volume, seen.rest.logs_share_volume) = (Some(spec.into()), true);
+        seen.rest.volumes.set(Role::Logs, Some(spec.into()));
         seen.asks("R04").verdict
     };
     assert_eq!(on("gp3:size=200GiB"), Assessment::Found, "over 300 s at 125 MiB/s");

@@ -1,7 +1,9 @@
 //! For each check a value one step inside its threshold, and one that is not.
 
 use ebbtide_catalog::Catalog;
-use ebbtide_observe::{Device, DeviceIo, Exceeded, Files, ServerDirectory, Span, SyncProbe, VolumePeaks};
+use ebbtide_observe::{
+    Device, DeviceIo, Exceeded, Files, Role, ServerDirectory, Span, SyncProbe, VolumePeaks,
+};
 
 use super::support::{Seen, device, mariadb, mysql, server};
 use crate::checks::volumes::days;
@@ -157,7 +159,7 @@ fn over_limit(change: impl Fn(&mut Exceeded)) -> Seen {
 /// A server whose redo log is on a volume of its own, with writes of 4 KiB that take a latency, s.
 fn logs_on(spec: &str, writes: f64, latency: f64) -> Seen {
     let mut seen = mysql().on("gp3:size=500GiB").rate("page_writes", 1.0).device(device("nvme1n1"));
-    seen.rest.redo_volume = Some(spec.into());
+    seen.rest.volumes.set(Role::Redo, Some(spec.into()));
     for place in &mut seen.rest.host.as_mut().unwrap().places {
         let io = DeviceIo { writes: 1.0, written_bytes: 4_096.0, ..DeviceIo::default() };
         place.device.as_mut().unwrap().io = Some(io);

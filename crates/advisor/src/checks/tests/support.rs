@@ -73,7 +73,7 @@ impl Seen {
     }
 
     pub(super) fn on(mut self, spec: &str) -> Self {
-        self.rest.volume = Some(spec.into());
+        self.rest.volumes.data = Some(spec.into());
         self
     }
 

@@ -227,10 +227,11 @@ impl Made<'_> {
 }
 
 fn volume_use(before: &Stats, after: &Stats) -> BackupVolume {
+    let happened = after.since(before);
     BackupVolume {
-        read_bytes: after.read.bytes.saturating_sub(before.read.bytes),
-        written_bytes: after.write.bytes.saturating_sub(before.write.bytes),
-        consumed_ops: after.consumed_ops.saturating_sub(before.consumed_ops),
+        read_bytes: happened.read.bytes,
+        written_bytes: happened.write.bytes,
+        consumed_ops: happened.consumed_ops,
         credits_before: before.credit_share,
         credits_after: after.credit_share,
     }

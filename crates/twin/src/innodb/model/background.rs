@@ -3,9 +3,9 @@
 use ebbtide_volume::Nanos;
 
 use super::super::cleaner::whole;
+use super::super::file_kind::FileKind;
 use super::super::purge::Unpurged;
 use super::super::shape::EXTENT;
-use super::super::volumes::FileKind;
 use super::{Event, Model, PURGE_ROUND};
 
 /// Bytes of an I/O of read-ahead.
