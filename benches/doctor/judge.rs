@@ -155,7 +155,7 @@ pub(crate) fn look(
             None => options.remove(*name),
         };
     }
-    let place = DataDirectory::make(&situation.disk, dir);
+    let place = DataDirectory::make(&situation.disk, dir)?;
     let mut running = Running::start(program, &place.data(), &dir.join("w"), &options)?;
     if let Disk::Full(mib) = situation.disk {
         run("fallocate", &["-l", &format!("{mib}M"), &running.data.join("filler").to_string_lossy()]);
@@ -247,16 +247,16 @@ enum DataDirectory {
 }
 
 impl DataDirectory {
-    fn make(disk: &Disk, dir: &Path) -> Self {
-        match disk {
+    fn make(disk: &Disk, dir: &Path) -> Result<Self, String> {
+        Ok(match disk {
             Disk::Own => Self::Mounted(Mounted::make(dir, "fs", 3072, "noatime")),
             Disk::With(options) => Self::Mounted(Mounted::make(dir, "fs", 3072, options)),
             Disk::Full(_) => Self::Mounted(Mounted::make(dir, "fs", 1024, "noatime")),
-            Disk::Volume(spec, _) => Self::Volume(OwnVolume::make(dir, spec)),
+            Disk::Volume(spec, _) => Self::Volume(OwnVolume::make(dir, spec)?),
             Disk::Root => {
                 Self::Root(tempfile::Builder::new().prefix("ebbtide-dx-").tempdir_in("/var/tmp").unwrap())
             }
-        }
+        })
     }
 
     fn data(&self) -> PathBuf {

@@ -197,16 +197,16 @@ pub(crate) struct OwnVolume {
 }
 
 impl OwnVolume {
-    /// Makes and mounts a volume of a spec.
-    pub(crate) fn make(dir: &Path, spec: &str) -> Self {
+    /// Makes and mounts a volume of a spec. An error where this machine cannot carry it now.
+    pub(crate) fn make(dir: &Path, spec: &str) -> Result<Self, String> {
         let point = dir.join("volume");
         let own = Self { home: format!("--home={}", dir.join("home").display()), point };
         fs::create_dir_all(dir.join("home")).unwrap();
         run(EBBTIDE, &["serve", "--detach", &own.home]);
         run(EBBTIDE, &["volume", "create", "db", spec, &own.home]);
         let mount = own.point.to_string_lossy().into_owned();
-        run(EBBTIDE, &["volume", "attach", "db", "--mount", &mount, "--fs", "ext4", &own.home]);
-        own
+        try_run(EBBTIDE, &["volume", "attach", "db", "--mount", &mount, "--fs", "ext4", &own.home])?;
+        Ok(own)
     }
 
     pub(crate) fn point(&self) -> &Path {
@@ -235,6 +235,14 @@ impl Drop for OwnVolume {
 
 /// Runs a program that has to succeed.
 pub(crate) fn run(program: &str, words: &[&str]) {
-    let out = Command::new(program).args(words).output().unwrap_or_else(|error| panic!("{program}: {error}"));
-    assert!(out.status.success(), "{program} {words:?}: {}", String::from_utf8_lossy(&out.stderr));
+    try_run(program, words).unwrap_or_else(|error| panic!("{error}"));
+}
+
+/// Runs a program, or says how it failed.
+fn try_run(program: &str, words: &[&str]) -> Result<(), String> {
+    let out = Command::new(program).args(words).output().map_err(|error| format!("{program}: {error}"))?;
+    if out.status.success() {
+        return Ok(());
+    }
+    Err(format!("{program} {words:?}: {}", String::from_utf8_lossy(&out.stderr).trim()))
 }

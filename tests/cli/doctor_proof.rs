@@ -44,7 +44,7 @@ fn a_proof_is_planned_and_what_cannot_be_proved_is_refused_in_a_sentence() {
     };
     let planned = prove("R01", &[volume, "--check", "--quick"]).planned().stdout;
     for text in
-        ["[arms.R01.settings]", "innodb_log_file_size=3623878656", "point_selects = 10", "3 trials of each, "]
+        ["[arms.R01.settings]", "innodb_log_file_size=4563402752", "point_selects = 10", "3 trials of each, "]
     {
         assert!(planned.contains(text), "'{text}' is not in: {planned}");
     }

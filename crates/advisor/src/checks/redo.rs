@@ -306,13 +306,22 @@ fn resize(v: &View<'_>, wanted: f64, capacity: f64) -> Result<Fix, Gap> {
     Ok(Fix { text, ..fix }.statement("SELECT @@GLOBAL.innodb_log_file_size"))
 }
 
-/// Bytes of the redo of an hour, at most what is advised; None where the interval saw too little of it.
+/// How much more than an hour of the present writes is advised. With an hour exactly, the next look with a few more writes would
+/// find the log too small again.
+const HEADROOM: f64 = 1.25;
+
+/// Bytes of the redo of an hour, at most the largest log that is advised; None where the interval saw too little of it.
 fn an_hour(v: &View<'_>) -> Result<Option<f64>, Gap> {
     let rate = v.metric("redo_bytes")?;
     if rate < SLOWEST || rate * v.interval() < LEAST_WRITTEN {
         return Ok(None);
     }
     Ok(Some(((rate * 3_600.0 / MIB_64).ceil() * MIB_64).min(LARGEST_ADVISED)))
+}
+
+/// The log that is advised where an hour writes so many bytes.
+fn for_an_hour(bytes: f64) -> f64 {
+    ((bytes * HEADROOM / MIB_64).ceil() * MIB_64).min(LARGEST_ADVISED)
 }
 
 fn minutes(v: &View<'_>) -> Judged {
@@ -341,7 +350,7 @@ fn minutes(v: &View<'_>) -> Judged {
         size(rate)
     ))
     .severity(severity)
-    .fix(resize(v, wanted, capacity)?)
+    .fix(resize(v, for_an_hour(wanted), capacity)?)
     .answer()
 }
 
@@ -368,7 +377,7 @@ fn checkpoint_age(v: &View<'_>) -> Judged {
 
 /// The log that R02 advises: twice the present one, or as much as R01 does.
 fn larger(v: &View<'_>, capacity: f64) -> f64 {
-    let hour = an_hour(v).ok().flatten().unwrap_or(0.0);
+    let hour = an_hour(v).ok().flatten().map_or(0.0, for_an_hour);
     (capacity * 2.0).max(hour).min(LARGEST_ADVISED).max(capacity)
 }
 

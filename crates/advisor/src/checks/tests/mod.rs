@@ -435,7 +435,7 @@ fn a_check_of_another_server_does_not_apply() {
 #[test]
 fn the_fix_is_in_the_words_of_the_release() {
     let fix = |code: &str, seen: Seen| seen.asks(code).fix.unwrap();
-    assert_eq!(fix("R01", redo("1000")).statements, ["SET PERSIST innodb_redo_log_capacity = 3623878656"]);
+    assert_eq!(fix("R01", redo("1000")).statements, ["SET PERSIST innodb_redo_log_capacity = 4563402752"]);
     let old = fix(
         "R01",
         server("8.0.15")
@@ -443,11 +443,11 @@ fn the_fix_is_in_the_words_of_the_release() {
             .var("innodb_log_files_in_group", "2")
             .rate("redo_bytes", 1e6),
     );
-    assert_eq!((old.my_cnf, old.restart), (vec!["innodb_log_file_size = 1811939328".to_owned()], true));
+    assert_eq!((old.my_cnf, old.restart), (vec!["innodb_log_file_size = 2281701376".to_owned()], true));
     let mariadb = fix("R01", mariadb().var("innodb_log_file_size", "1000").rate("redo_bytes", 1e6));
     assert_eq!(
         mariadb.statements,
-        ["SET GLOBAL innodb_log_file_size = 3623878656", "SELECT @@GLOBAL.innodb_log_file_size"]
+        ["SET GLOBAL innodb_log_file_size = 4563402752", "SELECT @@GLOBAL.innodb_log_file_size"]
     );
     assert_eq!(
         fix("L01", mysql().var("binlog_format", "MIXED")).statements,
