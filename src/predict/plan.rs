@@ -163,7 +163,7 @@ fn changed(profile: &Profile, changes: &[(String, String)]) -> anyhow::Result<Pr
 pub(super) fn set(profile: &mut Profile, changes: &[(String, String)]) -> anyhow::Result<()> {
     for (key, value) in changes {
         profile.set(key, value).map_err(|error| {
-            Refusal::usage(format!("--set {error}")).hint("docs/profile.md has every key")
+            Refusal::usage(format!("--set {error}")).hint("docs/predict.md has every key")
         })?;
     }
     Ok(())

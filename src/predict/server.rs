@@ -63,7 +63,7 @@ impl ModelledServer {
         let own = instance.as_ref().map(|instance| facts(instance, divided_by));
         let known = own.or_else(lent).unwrap_or_default();
         let in_file = || {
-            Refusal::usage(format!("{} is no profile", path.display())).hint("docs/profile.md has every key")
+            Refusal::usage(format!("{} is no profile", path.display())).hint("docs/predict.md has every key")
         };
         let planned = profile.plan(known, runs.seed).with_context(in_file)?;
         let points =
@@ -187,10 +187,10 @@ pub(super) fn modelled(planned: &Planned, calibration: &Calibration, setting: &S
 pub(super) fn read_profile(path: &Path) -> anyhow::Result<Profile> {
     let text = std::fs::read_to_string(path).with_context(|| {
         Refusal::usage(format!("cannot read the profile {}", path.display()))
-            .hint("give the path of a TOML file; docs/profile.md has an example")
+            .hint("give the path of a TOML file; docs/predict.md has an example")
     })?;
     Profile::parse(&text).with_context(|| {
-        Refusal::usage(format!("{} is no profile", path.display())).hint("docs/profile.md has every key")
+        Refusal::usage(format!("{} is no profile", path.display())).hint("docs/predict.md has every key")
     })
 }
 

@@ -378,7 +378,7 @@ fn tps(args: &SizeArgs, source: &Source, growth: f64) -> anyhow::Result<Option<f
             return Err(Refusal::usage(
                 "--tps: the recorded load does not say how many transactions it was of",
             )
-            .hint("give them with --tps-measured, or size for a profile (docs/profile.md)")
+            .hint("give them with --tps-measured, or size for a profile (docs/predict.md)")
             .into());
         }
         return Ok(None);

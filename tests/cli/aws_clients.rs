@@ -1,4 +1,4 @@
-//! Clients of AWS as people use them, on volumes of the running program: the AWS CLI by docs/aws-tutorial.md, the SDKs for
+//! Clients of AWS as people use them, on volumes of the running program: the AWS CLI by docs/aws.md, the SDKs for
 //! Go and Rust, Terraform with its AWS provider, coldsnap, and many clients at once while the server is killed.
 
 use std::path::{Path, PathBuf};
@@ -46,7 +46,7 @@ fn the_aws_cli_does_what_the_tutorial_says_and_more() {
     let home = Home::calibrated();
     // The tutorial's own port may be in use, and waiters of the CLI look every 15 seconds.
     let port = free_port().to_string();
-    let page = commands("docs/aws-tutorial.md", "\n## boto3");
+    let page = commands("docs/aws.md", "\n## boto3");
     for words in ["--aws 4599", "127.0.0.1:4599", "--runtime=10", "wait volume-in-use", "modify-volume"] {
         assert!(page.contains(words), "the tutorial lacks '{words}':\n{page}");
     }

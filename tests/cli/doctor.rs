@@ -636,9 +636,13 @@ fn what_cannot_be_judged_is_refused_in_a_sentence() {
 #[test]
 fn the_page_of_the_checks_is_what_the_program_prints() {
     let printed = Command::new(EBBTIDE).args(["doctor", "--explain", "all"]).output().unwrap();
-    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/checks.md")).unwrap();
+    let page =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/generated/checks.md")).unwrap();
     let printed = String::from_utf8(printed.stdout).unwrap();
-    assert!(page == printed, "docs/checks.md is not current: ebbtide doctor --explain all > docs/checks.md");
+    assert!(
+        page == printed,
+        "docs/generated/checks.md is not current: ebbtide doctor --explain all > docs/generated/checks.md"
+    );
     let home = Home::new();
     home.run(&["doctor", "--explain", "all", "--json"]).ok().with(&["doctor", "--explain", "all"]).json();
     let one = home.run(&["doctor", "--explain", "d03", "--json"]).ok().with(&["doctor", "--explain"]).json();

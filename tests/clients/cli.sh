@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The AWS CLI beyond docs/aws-tutorial.md: the EBS direct APIs, CloudWatch, and waiters of what is deleted.
+# The AWS CLI beyond docs/aws.md: the EBS direct APIs, CloudWatch, and waiters of what is deleted.
 #
 # usage: cli.sh AWS SCRATCH. Prints a line for each part.
 # shellcheck disable=SC2016 # JMESPath has backticks of its own

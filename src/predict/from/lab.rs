@@ -143,7 +143,7 @@ fn base<'a, 'b>(
     let Some(wanted) = wanted else {
         return usable.first().ok_or_else(|| {
             let message = format!("no arm of {} can be a profile: {}", dir.display(), reasons());
-            Refusal::usage(message).hint("docs/profile.md says what a profile can express").into()
+            Refusal::usage(message).hint("docs/predict.md says what a profile can express").into()
         });
     };
     if let Some(found) = usable.iter().find(|one| one.arm.name == wanted) {

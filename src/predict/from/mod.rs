@@ -130,7 +130,7 @@ fn missing(profile: &Profile) -> Vec<Missing> {
         (
             server.flavour.is_none(),
             "server.flavour",
-            "SELECT VERSION(): mysql-8.0, mariadb-11 or another of docs/profile.md",
+            "SELECT VERSION(): mysql-8.0, mariadb-11 or another of docs/predict.md",
         ),
         (
             server.buffer_pool_size.is_none(),
@@ -194,7 +194,7 @@ fn refuse_missing(profile: &Profile) -> anyhow::Result<()> {
 /// does not fit. What is left is a profile that `predict` takes.
 fn fit(draft: &mut Draft, catalog: &Catalog, seed: u64) -> anyhow::Result<Vec<String>> {
     let useless =
-        || Refusal::usage("no profile can be made of this source").hint("docs/profile.md has every key");
+        || Refusal::usage("no profile can be made of this source").hint("docs/predict.md has every key");
     loop {
         let profile = &draft.profile;
         let instance = instance_of(profile, None, None, catalog)?;
@@ -245,7 +245,7 @@ fn text(args: &PredictArgs, draft: &Draft, contradicting: &[String]) -> String {
     let sources: Vec<String> =
         args.source.profile_from.iter().map(|path| path.display().to_string()).collect();
     let mut text = format!(
-        "# Made of {} by `ebbtide predict --profile-from`, {}. Keys: docs/profile.md.\n",
+        "# Made of {} by `ebbtide predict --profile-from`, {}. Keys: docs/predict.md.\n",
         sources.join(", "),
         crate::version::of_results()
     );

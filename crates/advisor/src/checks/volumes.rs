@@ -34,7 +34,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         code: "E02",
         title: "Burst credits last",
-        condition: "the server does more I/O than the volume's baseline, and full credits end within 24 hours (high within one); or it does 90% to 110% of the baseline and an operation takes over 2 ms, or up to 150% and over 5 ms, while one always waits: the credits have ended (high); or the metrics of CloudWatch have a BurstBalance under 20% (high)",
+        condition: "the server does more I/O than the volume's baseline, and full credits end within 24 hours (high within one); or the credits have ended (high): it does 90% to 110% of the baseline and an operation takes over 2 ms, or 110% to 150% and over 5 ms, with 0.9 or more operations in the queue on average; or the metrics of CloudWatch have a BurstBalance under 20% (high)",
         reason: "without credits (full ones are {gp2.credits}) the volume falls to its baseline: published runs went from 1 to 2 ms to over 100 ms",
         servers: EVERY,
         severity: Severity::Medium,

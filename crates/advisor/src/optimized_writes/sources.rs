@@ -24,7 +24,7 @@ pub const SOURCES: [Source; 6] = [
     Source {
         says: "our lab, MariaDB 10.11.19, sysbench write-only. Where the volume's throughput is the limit: 44% more \
                transactions without the buffer (95%: 33% to 56%). Where its IOPS are: no difference seen",
-        url: "docs/optimized-writes.md",
+        url: "docs/crash.md#optimized-writes",
     },
     Source {
         says: "our power cuts, MariaDB 10.11.19. Without the buffer, on storage that keeps 16 KiB whole: 0 of 3,063 \

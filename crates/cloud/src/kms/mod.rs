@@ -2,7 +2,7 @@
 //!
 //! [`Kms`] answers calls, gives EC2 data keys ([`volumes`]), and unwraps them for the control plane
 //! ([`KeyUnwrapper`](ebbtide_control::KeyUnwrapper)). The material of a key is in `kms.db` of the home, sealed with the
-//! master key in the file `aws/kms-master.key` ([`vault`]). docs/aws-kms.md has what is different from AWS.
+//! master key in the file `aws/kms-master.key` ([`vault`]). docs/aws-reference.md has what is different from AWS.
 
 mod aliases;
 mod cryptography;

@@ -2,7 +2,7 @@
 //!
 //! [`Monitoring::tick`] takes a sample of the counters of all attached volumes ([`sampler`]); its caller has the clock.
 //! A minute that has ended is in `cloudwatch.db` of the home ([`db`]), and is read from there alone. What a metric is
-//! made of is in [`metrics`]; its figures are the model's own. docs/aws-cloudwatch.md has what is different from AWS.
+//! made of is in [`metrics`]; its figures are the model's own. docs/aws-reference.md has what is different from AWS.
 
 mod access;
 mod alarms;

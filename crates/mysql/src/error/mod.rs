@@ -276,7 +276,7 @@ impl Cause {
             Self::NoSpace => Some("make the volume larger, or the data or the redo log smaller"),
             Self::Forbidden => Some(
                 "the user that it runs as must own its files; AppArmor may confine the server to the distribution's directories: `aa-status` shows it, and \
-                 docs/servers.md says how to lift it",
+                 docs/lab.md says how to lift it",
             ),
             Self::Memory => Some("give the instance more memory, or the server a smaller buffer pool"),
             Self::PortInUse | Self::FilesInUse | Self::Corrupt => None,

@@ -1,4 +1,4 @@
-//! Profiles: a server, its machine, its workload and what was measured of it, as a TOML file (docs/profile.md).
+//! Profiles: a server, its machine, its workload and what was measured of it, as a TOML file (docs/predict.md).
 
 mod file;
 mod machine;
