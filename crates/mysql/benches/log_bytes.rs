@@ -8,7 +8,7 @@
 //! the first changes, and little of a server's that has run for hours.
 //!
 //! A tiny run (`BENCH_TINY=1`) takes one server and a few transactions. `--only WORD,WORD`: the servers whose names have one of the
-//! words. `--dir DIR` has the data; in /dev/shm a sync takes no time, so that fewer commits share a write of the log: MySQL, which
+//! words. `--part sysbench|tpcc`: that alone. `--dir DIR` has the data; in /dev/shm a sync takes no time, so that fewer commits share a write of the log: MySQL, which
 //! writes blocks of 512 bytes, then has more written and the same LSN.
 #![allow(clippy::unwrap_used)] // a bench fails by a panic
 
@@ -270,7 +270,7 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().collect();
     let option =
         |name: &str| words.iter().position(|word| word == name).and_then(|place| words.get(place + 1));
-    let only = option("--only");
+    let (only, part) = (option("--only"), option("--part"));
     let base = option("--dir").map_or("/var/tmp", String::as_str);
     let is_wanted = |name: &str| only.is_none_or(|words| words.split(',').any(|word| name.contains(word)));
     let transactions = if tiny::tiny() { 40 } else { 8_000 };
@@ -291,8 +291,12 @@ fn main() -> ExitCode {
         let open = <std::fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o711);
         std::fs::set_permissions(dir.path(), open).unwrap();
         let mut bench = Bench::start(binary, dir.path());
-        sysbench(&mut bench, transactions);
-        tpcc(&mut bench, transactions);
+        if part.is_none_or(|part| part == "sysbench") {
+            sysbench(&mut bench, transactions);
+        }
+        if part.is_none_or(|part| part == "tpcc") {
+            tpcc(&mut bench, transactions);
+        }
         bench.server.stop(Duration::from_secs(120)).unwrap();
         measured += 1;
         if tiny::tiny() {
