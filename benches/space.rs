@@ -5,8 +5,6 @@
 
 #[path = "../tests/support/host.rs"]
 mod host;
-#[path = "support/tiny.rs"]
-mod tiny;
 
 use std::{
     fs,
@@ -30,7 +28,7 @@ fn main() -> ExitCode {
     }
     let host = Host::start();
     let device = host.attached("big", "ideal:size=100GiB", &[]);
-    let (written_mib, rounds) = if tiny::tiny() { (64, 1) } else { (WRITTEN_MIB, ROUNDS) };
+    let (written_mib, rounds) = if ebbtide_testing::tiny() { (64, 1) } else { (WRITTEN_MIB, ROUNDS) };
     let size = format!("--size={written_mib}m");
     let filled = fio(&device, &["--rw=write", "--bs=1m", &size]).wait().unwrap();
     assert!(filled.success(), "fio could not fill the volume");
@@ -43,7 +41,7 @@ fn main() -> ExitCode {
     load.wait().unwrap();
     let budget = MEMORY_MIB + written_mib as f64 * 256.0 * MEMORY_BYTES_PER_BLOCK / f64::from(1 << 20);
     kept &= judge("memory of the host process", "MiB", resident_mib(host.pid()), budget);
-    ExitCode::from(u8::from(!kept && !tiny::tiny()))
+    ExitCode::from(u8::from(!kept && !ebbtide_testing::tiny()))
 }
 
 fn fio(device: &Path, words: &[&str]) -> Child {

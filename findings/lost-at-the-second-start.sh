@@ -25,7 +25,7 @@ STATEMENT=${STATEMENT:-ALTER TABLE d.t ADD COLUMN w INT NOT NULL DEFAULT 7, ALGO
 OPTIONS=loop
 [ "$FS" != ext4 ] || OPTIONS=loop,commit=300
 HOLDER=
-# shellcheck disable=SC2317 # called by `clean`
+# shellcheck disable=SC2317,SC2329 # called by `clean`
 also_clean() {
     local image
     for image in live cut; do

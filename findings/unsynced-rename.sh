@@ -19,7 +19,7 @@
 
 usage_for "$@"
 FS=${FS:-ext4}
-# shellcheck disable=SC2317 # called by `clean`
+# shellcheck disable=SC2317,SC2329 # called by `clean`
 also_clean() {
     local image
     for image in live cut; do

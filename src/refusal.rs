@@ -1,11 +1,15 @@
-//! What a refusal of the control plane is on the command line: its exit code, and what to type next.
+//! What a refusal of the control plane, and of files that others made, is on the command line: its exit code, and what to type next.
+
+mod forecast;
 
 use std::path::Path;
 
+use ebbtide_captured::bundle::BundleError;
 use ebbtide_control::{ControlError, ControlErrorKind};
 use ebbtide_device::host::HostError;
 
 use crate::exit::{Exit, Refusal};
+pub(crate) use forecast::refused;
 
 /// What `--force` does to a volume in use, in the words of the help and of the manual.
 const FORCED: &str = "what was written before is flushed to the volume, I/O after that fails";
@@ -15,6 +19,22 @@ pub(crate) fn refuse(error: ControlError) -> anyhow::Error {
     let (message, hint) = (error.to_string(), hint(&error));
     let refusal = Refusal { exit: exit(error.kind()), message, hint };
     anyhow::Error::new(error).context(refusal)
+}
+
+/// Files that give no observation of a server, with what to do about them.
+pub(crate) fn refuse_bundle(error: BundleError) -> anyhow::Error {
+    use BundleError as E;
+    let refusal = Refusal::usage(error.to_string());
+    let hint = match &error {
+        E::Foreign { .. } => format!("what is known: {}", ebbtide_captured::KNOWN),
+        E::Newer { .. } => "use the ebbtide that wrote it, or a newer one".to_owned(),
+        E::SeveralRuns { first, last, .. } => format!("name one, from {} to {last}", first.display()),
+        E::SeveralServers(_) => {
+            "give the files of one server; `ebbtide doctor` looks at one at a time".to_owned()
+        }
+        _ => return anyhow::Error::new(error).context(refusal),
+    };
+    anyhow::Error::new(error).context(refusal.hint(hint))
 }
 
 /// Overrides that cannot be read, or mean nothing: they belong to the home, not to the request.

@@ -7,9 +7,6 @@
 //! have one of the words. Takes root: data directories lie on file systems of their own. A tiny run does the first situation alone.
 #![allow(clippy::unwrap_used)] // a bench fails by a panic
 
-#[path = "../support/tiny.rs"]
-mod tiny;
-
 mod captures;
 mod cost;
 mod judge;
@@ -59,11 +56,11 @@ fn main() -> ExitCode {
         only.is_none_or(|words| words.split(',').any(|word| situation.name.contains(word)))
     };
     let mut all: Vec<Situation> = situations::all().into_iter().filter(wanted).collect();
-    if tiny::tiny() {
+    if ebbtide_testing::tiny() {
         all.truncate(1);
     }
     let kept = run(&programs, &all, dir.path());
-    if tiny::tiny() {
+    if ebbtide_testing::tiny() {
         return ExitCode::SUCCESS;
     }
     if only.is_some() {

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use ebbtide_catalog::{Catalog, Spec};
+use ebbtide_forecast::profile::{busy_pct, server_table};
 use ebbtide_lab::experiment::{Arm, Role};
 use ebbtide_lab::record::{LabRun, Outcome};
 use ebbtide_lab::results::ResultsDatabase;
@@ -16,7 +17,7 @@ use ebbtide_twin::innodb::{
 use ebbtide_twin::profile::{MachineFacts, Planned, Profile, ServerTable};
 use ebbtide_volume::{Array, Instance, Nanos};
 
-use crate::{EBBTIDE, busy, settings};
+use crate::EBBTIDE;
 
 const SEED: u64 = 1;
 /// Virtual time of a prediction, and what of it settles: a trial comes to its balance on volumes with multiplied limits.
@@ -102,7 +103,7 @@ pub(crate) fn experiment(name: &str, results: &Path) -> Result<Vec<Predicted>, S
         let planned = planned(&base, &run, arm)?;
         let outcome = predicted(&planned, &costs, arm, &catalog)?;
         let each = figures.per_transaction.unwrap_or_default();
-        let busy = busy::pct(&run, &arm.name, figures);
+        let busy = busy_pct(&run, &arm.name, figures);
         let pages = |kind| outcome.file(kind).ios as f64 / outcome.transactions.max(1) as f64;
         println!(
             "  {:<24} tps {:>7.1} {:>7.1}  reads {:>6.2} {:>6.2}  writes {:>6.2} {:>6.2}  cpu {:>4.0}% {:>4.0}%  iops {:>6.0} {:>6.0}  {:?} {}",
@@ -268,7 +269,7 @@ fn server(run: &LabRun, arm: &Arm) -> ServerTable {
     let seen = run.observation(trial.expect("the arm was measured"));
     let variables = seen.variables.unwrap_or_default();
     let facts = seen.facts.unwrap_or_else(|| Facts::of(&variables));
-    settings::server(&facts, &variables, seen.file_system.as_ref().map(|of| of.name.as_str())).0
+    server_table(&facts, &variables, seen.file_system.as_ref().map(|of| of.name.as_str())).0
 }
 
 const fn words(what: Bottleneck) -> &'static str {

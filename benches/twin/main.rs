@@ -8,22 +8,12 @@
 //! A tiny run reads and plans the experiments, and judges and writes a run that was made up, in a directory of its own.
 #![allow(clippy::unwrap_used)] // a bench fails by a panic
 
-#[path = "../support/tiny.rs"]
-mod tiny;
-
 mod judge;
 #[path = "../../tests/support/lab_run.rs"]
 mod lab_run;
 #[path = "../support/accuracy_plot.rs"]
 mod plot;
 mod table;
-// Processors and the server's table are read as `ebbtide predict --profile-from` reads them.
-#[path = "../../src/predict/from/busy.rs"]
-#[allow(unused_imports)] // its tests belong to the program
-mod busy;
-#[path = "../../src/predict/from/settings.rs"]
-#[allow(dead_code)] // its tests belong to the program
-mod settings;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -82,7 +72,7 @@ impl Words {
 
 fn main() -> ExitCode {
     let words = Words::of_command_line();
-    if tiny::tiny() {
+    if ebbtide_testing::tiny() {
         let dir = tempfile::tempdir().unwrap();
         EXPERIMENTS.iter().for_each(|(name, text)| plan(name, text, dir.path()));
         made_up(dir.path());

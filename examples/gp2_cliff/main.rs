@@ -2,8 +2,6 @@
 //! and on a gp3 of the same size, both real block devices of this machine, compared with what the model
 //! predicts for them. `./dev demo` runs it.
 
-#[path = "../../tests/support/fio.rs"]
-mod fio;
 #[path = "../../tests/support/host.rs"]
 mod host;
 mod page;
@@ -19,10 +17,9 @@ use std::{
 
 use serde_json::Value;
 
-use crate::{
-    fio::{Second, Series, by_second},
-    host::Host,
-};
+use ebbtide_testing::fio::{Second, Series, by_second};
+
+use crate::host::Host;
 
 /// 1.5% of 5.4 million credits drain at 2,700 a second: 30 s.
 const VOLUMES: [(&str, &str); 2] = [("gp2", "gp2:size=100GiB,credits=1.5%"), ("gp3", "gp3:size=100GiB")];

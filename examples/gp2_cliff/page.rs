@@ -5,10 +5,9 @@ use ebbtide_report::{
     Section, Series as Line, Table, Width,
 };
 
-use crate::{
-    AFTER, BEFORE, JOB, Run, SECONDS, after_label, before_label,
-    fio::{Second, Series},
-};
+use ebbtide_testing::fio::{Second, Series};
+
+use crate::{AFTER, BEFORE, JOB, Run, SECONDS, after_label, before_label};
 
 /// What the runs say, in sentences.
 pub(crate) fn findings(runs: &[Run]) -> Vec<String> {

@@ -24,7 +24,7 @@ command -v jq >/dev/null || { echo 'jq is missing' >&2; exit 3; }
 
 WORK=$(mktemp -d "${TMPDIR:-/tmp}/ebbtide-bench-crash.XXXXXX")
 # What a cut did must be looked at: only a clean run is thrown away.
-# shellcheck disable=SC2317 # called by the trap
+# shellcheck disable=SC2317,SC2329 # called by the trap
 end() {
     local status=$?
     if [ "$status" = 0 ]; then

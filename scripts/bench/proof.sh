@@ -50,7 +50,7 @@ stop() {
     SERVER_PID=
     if [ -e "$WORK/attached" ]; then "$EBBTIDE" volume detach data >>"$WORK/log" 2>&1 || true; rm "$WORK/attached"; fi
 }
-# shellcheck disable=SC2317 # called by a trap
+# shellcheck disable=SC2317,SC2329 # called by a trap
 finish() {
     local code=$?
     [ "$code" -le 1 ] || tail -n 20 "$WORK/log" >&2

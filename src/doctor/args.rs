@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use ebbtide_advisor::{Check, Severity};
+use ebbtide_captured::Hints;
 use ebbtide_device::host::FsType;
-use ebbtide_mysql::captured::Hints;
 use ebbtide_observe::{Files, VolumeFiles};
 
 use crate::bundle::{parse_device, parse_version};

@@ -3,17 +3,20 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use ebbtide_advisor::{Finding, judge};
+use ebbtide_captured::{Hints, Input, bundle, is_known, observation};
 use ebbtide_catalog::Catalog;
-use ebbtide_mysql::captured::{Hints, Input, is_known, observation};
-use ebbtide_observe::{Files, Observation, Origin};
+use ebbtide_doctor::proof::{Scale, propose};
+use ebbtide_lab::experiment::{self, Overrides};
+use ebbtide_mysql::Binary;
+use ebbtide_observe::{Files, Flavour, Observation, Origin, Version};
 use proptest::prelude::*;
 
-use super::{Answer, judge, report, text};
-use crate::bundle;
+use super::{Answer, report, text};
 
 macro_rules! sample {
     ($name:literal) => {
-        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/crates/mysql/tests/fixtures/captured/", $name))
+        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/crates/captured/tests/fixtures/", $name))
     };
 }
 
@@ -115,7 +118,28 @@ fn judged(seen: &Observation) {
     let printed = text::answer(&answer) + &report::markdown(&answer) + &report::page(&answer).to_html();
     assert!(!printed.is_empty());
     serde_json::to_string(&super::json::Diagnosis::of(&answer)).unwrap();
-    super::prove::proposed(seen, &findings);
+    proposed(seen, &findings);
+}
+
+/// Whatever was seen gives an experiment that is read, or a sentence.
+fn proposed(seen: &Observation, findings: &[Finding]) {
+    let binary = Binary {
+        path: "/usr/sbin/mariadbd".into(),
+        flavour: Flavour::MariaDb,
+        version: Version::new(10, 11, 14),
+        text: "Ver 10.11.14-MariaDB".into(),
+    };
+    let found: Vec<&Finding> = findings.iter().collect();
+    match propose(seen, &found, &Catalog::builtin(), &binary, Scale::FULL) {
+        Ok(proposal) if !proposal.codes.is_empty() => {
+            let _ = experiment::parse("t", "t", &proposal.text, &Overrides::default());
+        }
+        Ok(_) => {}
+        Err(why) => {
+            let why = why.to_string();
+            assert!(!why.is_empty() && !why.ends_with('.'), "{why}");
+        }
+    }
 }
 
 proptest! {

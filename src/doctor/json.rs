@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use ebbtide_advisor::{Assessment, Caution, Check, Finding, Severity, Source};
 use ebbtide_catalog::Catalog;
+use ebbtide_doctor::baseline::Comparison;
+use ebbtide_doctor::proof::Proof;
 use ebbtide_observe::{Facts, NotSeen, Origin, Span};
 use serde::Serialize;
 
 use super::Answer;
-use super::baseline::Comparison;
-use super::prove::Proof;
 
 /// The answers of all checks.
 #[derive(Debug, Serialize)]

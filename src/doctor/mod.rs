@@ -1,11 +1,10 @@
 //! `ebbtide doctor`: what is wrong with the storage of a MySQL or MariaDB server, read-only.
 //!
-//! [`collect`] observes a live server, [`storage`] its volumes, [`probe`] times syncs where that is asked for, [`text`], [`page`] and [`json`] print what the checks of
-//! [`ebbtide_advisor`] find, [`cnf`] makes a fragment of my.cnf, [`report`] pages, [`output`] writes files,
-//! [`prove`] runs fixes in the lab, and [`baseline`] holds an answer against an older one.
+//! [`ebbtide_doctor`] looks and proves, and [`ebbtide_advisor`] judges. [`args`] says what is asked, [`collect`] has it observed and
+//! [`prove`] runs fixes in the lab; [`text`], [`page`] and [`json`] print the answer, [`proof_text`] a proof, [`cnf`] a fragment of
+//! my.cnf and [`report`] pages, and [`output`] writes files. [`refusal`] gives the errors of the library their exit codes.
 
 mod args;
-mod baseline;
 mod cnf;
 mod collect;
 #[cfg(test)]
@@ -14,25 +13,26 @@ pub(crate) mod json;
 mod output;
 mod page;
 mod password;
-mod probe;
+mod proof_text;
 mod prove;
+mod refusal;
 mod report;
-mod storage;
 mod text;
 
-use ebbtide_advisor::{Assessment, Check, Finding, Severity};
+use ebbtide_advisor::{Assessment, Check, Finding, Severity, in_order, judge};
 use ebbtide_catalog::Catalog;
+use ebbtide_doctor::baseline::{Baseline, Comparison};
+use ebbtide_doctor::proof::Proof;
 use ebbtide_observe::Observation;
 
 use crate::answers;
-use crate::bundle;
 use crate::exit::{self, Exit};
 use crate::home::HomePath;
 use crate::text::{line, printable, write};
 pub(crate) use args::DoctorArgs;
 use args::{CaptureArgs, DoctorCommand, Explain};
-use baseline::{Baseline, Comparison};
-use prove::{Ended, Proof};
+use prove::Ended;
+use refusal::refuse;
 
 /// Judges a server, captures one, or explains a check. Only a proof needs a home; without a place for one there are no
 /// overrides and no volumes of its own.
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &DoctorArgs, place: anyhow::Result<HomePath>, json: bool
     }
     let server = prove::server(&args.proof)?;
     // Before the look, which may take a day.
-    let before = args.baseline.as_deref().map(Baseline::read).transpose()?;
+    let before = args.baseline.as_deref().map(Baseline::read).transpose().map_err(refuse)?;
     let files = [&args.html, &args.markdown];
     files.into_iter().flatten().try_for_each(|file| output::check(file))?;
     let (observation, catalog) =
@@ -122,29 +122,10 @@ fn write_files(args: &DoctorArgs, answer: &Answer<'_>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The answers of all checks: what was found first, in the order of what it is worth.
-fn judge(observation: &Observation, catalog: &Catalog) -> Vec<Finding> {
-    let mut findings: Vec<Finding> =
-        ebbtide_advisor::checks().map(|check| check.run(observation, catalog)).collect();
-    in_order(&mut findings);
-    findings
-}
-
-/// Puts findings into the order of what they are worth: severity, then what the fix gains, then how sure that is. The sort is
-/// stable: checks of one worth stay in the order of the table.
-fn in_order(findings: &mut [Finding]) {
-    let gain =
-        |finding: &Finding| if finding.verdict == Assessment::Found { finding.gain_factor() } else { 0.0 };
-    findings.sort_by(|one, other| {
-        let by_gain = || gain(other).total_cmp(&gain(one));
-        other.severity.cmp(&one.severity).then_with(by_gain).then(other.confidence.cmp(&one.confidence))
-    });
-}
-
 fn capture(args: &CaptureArgs, place: Option<&HomePath>, json: bool) -> anyhow::Result<Exit> {
     args.output.as_deref().map(output::check).transpose()?;
     let (observation, _) = collect::observation(&args.look, None, place)?;
-    let text = bundle::text(observation);
+    let text = ebbtide_captured::bundle::text(observation);
     let Some(file) = &args.output else {
         write(&text)?;
         return Ok(Exit::Clean);
@@ -192,9 +173,6 @@ fn by_severity(findings: &[Finding]) -> impl Iterator<Item = (Severity, usize)> 
 
 #[cfg(test)]
 mod tests {
-    use ebbtide_advisor::{Benefit, Confidence, MeasuredGain};
-    use ebbtide_observe::Origin;
-
     use super::*;
 
     #[derive(Debug, clap::Parser)]
@@ -210,36 +188,5 @@ mod tests {
         std::fs::write(&file, "version\t8.0.36\nlog_bin\tON\nsync_binlog\t0\n").unwrap();
         let line = <Line as clap::Parser>::try_parse_from(["x", "--from", file.to_str().unwrap()]).unwrap();
         assert_eq!(run(&line.args, Err(anyhow::anyhow!("there is no HOME")), true).unwrap(), Exit::Finding);
-    }
-
-    #[test]
-    fn findings_come_in_the_order_of_severity_then_gain_then_confidence() {
-        let nothing = Observation::of(Origin::Capture { path: "/c".into() });
-        let any = ebbtide_advisor::check("D01").unwrap().run(&nothing, &Catalog::builtin());
-        let found = |code, severity, confidence, gain: Option<f64>| Finding {
-            code,
-            verdict: Assessment::Found,
-            severity: Some(severity),
-            confidence,
-            at_most: gain.map(|at_most| Benefit { at_most, of: "transactions" }),
-            ..any.clone()
-        };
-        let measured = |times, difference| {
-            let gain =
-                MeasuredGain { times, low: None, high: None, of: "transactions", trials: 3, difference };
-            Finding { measured: Some(gain), ..found("E", Severity::High, Confidence::Low, None) }
-        };
-        let mut all = vec![
-            found("A", Severity::Low, Confidence::High, Some(9.0)),
-            found("B", Severity::High, Confidence::High, None),
-            found("C", Severity::High, Confidence::Low, Some(1.5)),
-            found("D", Severity::High, Confidence::Low, None),
-            measured(2.0, true),
-            Finding { code: "F", ..measured(5.0, false) },
-            any.clone(),
-        ];
-        in_order(&mut all);
-        let codes: Vec<_> = all.iter().map(|finding| finding.code).collect();
-        assert_eq!(codes, ["E", "C", "B", "D", "F", "A", "D01"]);
     }
 }

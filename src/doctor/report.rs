@@ -3,10 +3,11 @@
 use std::fmt::Write as _;
 
 use ebbtide_advisor::{Finding, Severity};
+use ebbtide_doctor::proof::Proof;
 use ebbtide_report::{Block, Cell, Fact, Listing, Note, Report, Section, Table};
 
 use super::Answer;
-use super::prove::{HEADS, Proof};
+use super::proof_text::{self, HEADS};
 use super::text::{brief, expected_gain, reasons, seen, server, shown, verdict};
 
 /// Rows of a finding that are texts.
@@ -18,7 +19,7 @@ fn rows(finding: &Finding) -> Vec<(&'static str, String)> {
         ("Seen", evidence.join(", ")),
         ("Fix", fix),
         ("Gain", expected_gain(finding)),
-        ("Proved", finding.measured.as_ref().map(super::prove::gain).unwrap_or_default()),
+        ("Proved", finding.measured.as_ref().map(proof_text::gain).unwrap_or_default()),
         ("Risk", finding.risk.clone()),
         ("Cost", finding.cost.clone()),
     ];
@@ -82,9 +83,9 @@ pub(super) fn page(answer: &Answer<'_>) -> Report {
 }
 
 fn of_proof(proof: &Proof) -> Section {
-    let notes = proof.sentences().into_iter().map(Note::plain).collect();
+    let notes = proof_text::sentences(proof).into_iter().map(Note::plain).collect();
     let mut blocks = vec![Block::Notes(notes)];
-    let rows = proof.rows();
+    let rows = proof_text::rows(proof);
     if !rows.is_empty() {
         blocks.push(Block::Table(Table {
             columns: HEADS.map(capital).to_vec(),
@@ -154,18 +155,18 @@ pub(super) fn markdown(answer: &Answer<'_>) -> String {
     list("Gone since the baseline", gone.collect());
     list(
         "Proof",
-        answer.proof.map(Proof::sentences).unwrap_or_default().iter().map(|one| plain(one)).collect(),
+        answer.proof.map(proof_text::sentences).unwrap_or_default().iter().map(|one| plain(one)).collect(),
     );
     let missing = reasons(answer.observation, answer.findings).into_iter();
     let missing = missing.map(|(reason, codes)| format!("{}: {}", codes.join(" "), plain(&reason)));
     list("Could not be checked", missing.collect());
-    if let Some(proof) = answer.proof.filter(|proof| !proof.rows().is_empty()) {
+    if let Some(proof) = answer.proof.filter(|proof| !proof_text::rows(proof).is_empty()) {
         let _ = write!(
             text,
             "\n## Workload of the proof\n\n| {} |\n|---|---|---|---|\n",
             HEADS.map(capital).join(" | ")
         );
-        for row in proof.rows() {
+        for row in proof_text::rows(proof) {
             let _ = writeln!(text, "| {} |", row.map(|cell| plain(&cell)).join(" | "));
         }
     }
@@ -220,7 +221,7 @@ mod tests {
             variables: Some(variables),
             ..Observation::of(Origin::Capture { path: "/<b>c|d".into() })
         };
-        let findings = super::super::judge(&observation, &Catalog::builtin());
+        let findings = ebbtide_advisor::judge(&observation, &Catalog::builtin());
         check(&Answer { observation: &observation, findings: &findings, baseline: None, proof: None });
     }
 

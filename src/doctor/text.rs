@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use ebbtide_advisor::{Assessment, Evidence, Finding, Seen};
+use ebbtide_doctor::baseline::Comparison;
 use ebbtide_observe::{Observation, Origin};
 use ebbtide_text::{figure, seconds, whole};
 
-use super::baseline::Comparison;
-use super::prove::gain;
+use super::proof_text::{self, gain};
 use super::{Answer, by_severity};
 use crate::text::{TextTable, count};
 
@@ -30,7 +30,7 @@ pub(super) fn answer(answer: &Answer<'_>) -> String {
         text += &since(baseline);
     }
     if let Some(proof) = proof {
-        text += &proof.text();
+        text += &proof_text::whole(proof);
     }
     text += &unknown(observation, findings);
     let [fine, others] =

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::{ArgAction, Args};
+use ebbtide_captured::option_file::{self, OptionFile, OptionFileError};
 use ebbtide_load::{DATABASE, Endpoint, Target, Tls};
-use ebbtide_mysql::option_file::{self, OptionFile, OptionFileError};
 
 use super::switch::parse_switch;
 use crate::exit::Refusal;

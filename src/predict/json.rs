@@ -1,13 +1,11 @@
 //! The JSON that `--json` prints; `docs/json/predict.schema.json` is its contract.
 
+use ebbtide_forecast::prediction::{PredictedPoint, PredictedVolume, PredictionPlan, interval, knee, mib};
+use ebbtide_forecast::volumes::description;
 use ebbtide_twin::Balance;
 use ebbtide_twin::accuracy::{Figure, Uncertainty};
 use ebbtide_twin::innodb::{FileKind, Limiter, RoleOutcome};
 use serde::Serialize;
-
-use super::plan::Plan;
-use super::points::{self, PredictedPoint, PredictedVolume, mib};
-use super::volumes::description;
 
 /// What `predict` prints.
 #[derive(Serialize)]
@@ -242,9 +240,12 @@ struct SpanFigures {
 }
 
 /// The prediction as an object.
-pub(super) fn prediction<'a>(plan: &'a Plan, predicted: &'a [PredictedVolume<'a>]) -> Prediction<'a> {
+pub(super) fn prediction<'a>(
+    plan: &'a PredictionPlan,
+    predicted: &'a [PredictedVolume<'a>],
+) -> Prediction<'a> {
     let calibration = &plan.calibration;
-    let uncertainty = points::interval(plan, plan.loads[0]);
+    let uncertainty = interval(plan, plan.loads[0]);
     Prediction {
         profile: ProfileFigures {
             path: plan.path.display().to_string(),
@@ -292,7 +293,7 @@ fn volume<'a>(predicted: &'a PredictedVolume<'a>) -> VolumeFigures<'a> {
         volume: &predicted.volume.spec,
         description: description(&predicted.volume.resolved),
         points: predicted.points.iter().map(point).collect(),
-        knee: points::knee(&predicted.points),
+        knee: knee(&predicted.points),
     }
 }
 

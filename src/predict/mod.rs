@@ -1,29 +1,26 @@
 //! `ebbtide predict`: a server on volumes, in virtual time.
 //!
-//! [`plan`] reads the arguments, [`server`] the profile, [`stored`] what must lie on the volumes, [`points`] runs the model and gives each figure its interval, and
-//! [`text`], [`json`] and [`page`] show them. [`from`] makes a profile of what was measured.
+//! [`ebbtide_forecast::prediction`] runs the model; [`text`], [`json`] and [`page`] show what it says. [`profile`] prints the
+//! profile that [`ebbtide_forecast::profile`] makes of what was measured.
 
-mod from;
 mod json;
 mod page;
-mod plan;
-mod points;
-pub(crate) mod server;
-pub(crate) mod stored;
+mod profile;
 mod text;
-pub(crate) mod volumes;
 
 use std::path::PathBuf;
 
 use anyhow::Context as _;
 use ebbtide_device::host::Home;
+use ebbtide_forecast::prediction::{PredictionPlan, PredictionRequest, SPANS, predict};
 use ebbtide_observe::Files;
+use ebbtide_twin::fio;
+use ebbtide_volume::Nanos;
 
 use crate::answers;
 use crate::exit::{Exit, Refusal};
-use crate::refusal::refuse;
+use crate::refusal::{refuse, refused};
 use crate::text as output;
-use plan::Plan;
 
 /// What to predict.
 #[derive(Debug, clap::Args)]
@@ -117,13 +114,13 @@ Profiles: docs/predict.md. How far predictions were from measurements: docs/accu
 pub(crate) fn run(args: &PredictArgs, home: Option<&Home>, json: bool) -> anyhow::Result<Exit> {
     let catalog = ebbtide_control::catalog(home).map_err(refuse)?;
     if !args.source.profile_from.is_empty() {
-        return from::make(args, &catalog, json);
+        return profile::make(args, &catalog, json);
     }
-    let plan = Plan::read(args, &catalog)?;
+    let plan = PredictionPlan::read(&request(args)?, &catalog).map_err(refused)?;
     if !json {
         output::write(&text::heading(&plan))?;
     }
-    let predicted = points::all(&plan);
+    let predicted = predict(&plan);
     if let Some(path) = &args.html {
         std::fs::write(path, page::report(&plan, &predicted).to_html()).with_context(|| {
             Refusal::environment(format!("cannot write {}", path.display()))
@@ -136,4 +133,32 @@ pub(crate) fn run(args: &PredictArgs, home: Option<&Home>, json: bool) -> anyhow
         output::write(&text::body(&plan, &predicted, args.html.as_deref()))?;
     }
     Ok(Exit::Clean)
+}
+
+/// The arguments as what is to be predicted.
+fn request(args: &PredictArgs) -> anyhow::Result<PredictionRequest> {
+    let sweep = args.sweep.as_deref().map(str::parse).transpose();
+    Ok(PredictionRequest {
+        profile: args.profile.clone().expect("clap asks for a profile where none is made"),
+        volumes: args.volume.clone(),
+        clients: args.clients.clone(),
+        rates: args.rate.clone(),
+        span: span(&args.span)?,
+        instance: args.instance.clone(),
+        sweep: sweep.map_err(refused)?,
+        seed: args.seed,
+        divided_by: args.divided_by,
+        set: args.set.clone(),
+    })
+}
+
+/// The value of `--for`.
+fn span(text: &str) -> anyhow::Result<Nanos> {
+    let span = fio::parse_time("--for", text).map_err(|error| Refusal::usage(error.to_string()))?;
+    if SPANS.contains(&span) {
+        return Ok(span);
+    }
+    Err(Refusal::usage(format!("--for {text} is out of range: expected 30s to 30 days"))
+        .hint("for a day give 24h")
+        .into())
 }

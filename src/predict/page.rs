@@ -1,20 +1,18 @@
 //! The prediction as a page with charts.
 
+use ebbtide_forecast::prediction::{PredictedPoint, PredictedVolume, PredictionPlan, interval, knee, mib};
 use ebbtide_report::{
     Axis, Block, Cell, Chart, Fact, Format, Line, Listing, Plots, Report, Scale, Section, Series, Table,
     Width,
 };
-
 use ebbtide_twin::accuracy::Figure;
 use ebbtide_twin::innodb::{FileKind, RoleOutcome};
 
 use super::json::short;
-use super::plan::Plan;
-use super::points::{self, PredictedPoint, PredictedVolume, mib};
 use super::text;
 
 /// The page: a table, the load line or the sweep where there is one, and the run over time.
-pub(super) fn report(plan: &Plan, predicted: &[PredictedVolume<'_>]) -> Report {
+pub(super) fn report(plan: &PredictionPlan, predicted: &[PredictedVolume<'_>]) -> Report {
     let mut sections =
         vec![Section::new("", vec![Block::Findings(findings(predicted)), Block::Facts(facts(plan))])];
     let mut blocks = Vec::new();
@@ -45,7 +43,7 @@ pub(super) fn report(plan: &Plan, predicted: &[PredictedVolume<'_>]) -> Report {
     }
 }
 
-fn profile_text(plan: &Plan) -> String {
+fn profile_text(plan: &PredictionPlan) -> String {
     let costs = plan.calibration.costs;
     let mut lines = vec![format!(
         "processor time {:.0} us of a transaction, pages read x {:.2}, pages written x {:.2}",
@@ -61,7 +59,7 @@ fn findings(predicted: &[PredictedVolume<'_>]) -> Vec<String> {
 }
 
 fn finding(volume: &PredictedVolume<'_>) -> String {
-    let at = points::knee(&volume.points).unwrap_or(volume.points.len() - 1);
+    let at = knee(&volume.points).unwrap_or(volume.points.len() - 1);
     let point = &volume.points[at];
     let (low, high) = point.range(Figure::Tps).unwrap_or_default();
     let (limiter, share) = point.outcome.limiter();
@@ -75,7 +73,7 @@ fn finding(volume: &PredictedVolume<'_>) -> String {
     )
 }
 
-fn facts(plan: &Plan) -> Vec<Fact> {
+fn facts(plan: &PredictionPlan) -> Vec<Fact> {
     let share =
         (plan.divided_by > 1).then(|| format!("1/{} of each volume, and of the EBS limits", plan.divided_by));
     let machine = share.map(|share| Fact::new("Machine", share));
@@ -83,7 +81,7 @@ fn facts(plan: &Plan) -> Vec<Fact> {
         Fact::new("Server", plan.planned.settings.flavour.name()),
         Fact::new("Buffer pool", ebbtide_volume::format_size(plan.planned.settings.buffer_pool_bytes)),
         Fact::new("Workload", plan.planned.shape.name.as_str()),
-        Fact::new("Interval", points::interval(plan, plan.loads[0]).words()),
+        Fact::new("Interval", interval(plan, plan.loads[0]).words()),
         Fact::new("Seed", plan.seed.to_string()),
     ];
     let not_modelled = plan.not_modelled().map(|what| Fact::new("Not modelled", what));
@@ -119,7 +117,7 @@ fn line(label: String, color: usize, dashed: bool, points: &[&PredictedPoint], f
 }
 
 /// Throughput and latency over the load, a line for each volume.
-fn load_line(plan: &Plan, predicted: &[PredictedVolume<'_>]) -> Plots {
+fn load_line(plan: &PredictionPlan, predicted: &[PredictedVolume<'_>]) -> Plots {
     let open = plan.loads.iter().any(|load| load.rate.is_some());
     let x = plan.loads.iter().map(|load| load.rate.unwrap_or_else(|| f64::from(load.clients))).collect();
     let lines = |figure: Figure, dashed: bool, name: &str| -> Vec<Series> {
@@ -139,7 +137,7 @@ fn load_line(plan: &Plan, predicted: &[PredictedVolume<'_>]) -> Plots {
 }
 
 /// Throughput and latency over what the sweep varies.
-fn sweep(plan: &Plan, predicted: &[PredictedVolume<'_>]) -> Plots {
+fn sweep(plan: &PredictionPlan, predicted: &[PredictedVolume<'_>]) -> Plots {
     let mut by_value: Vec<&PredictedVolume<'_>> = predicted.iter().collect();
     by_value.sort_by_key(|volume| volume.volume.swept);
     by_value.dedup_by_key(|volume| volume.volume.swept);

@@ -4,18 +4,16 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use ebbtide_catalog::NO_LIMITS;
+use ebbtide_forecast::prediction::{PredictedPoint, PredictedVolume, PredictionPlan, interval, knee, mib};
+use ebbtide_forecast::volumes::description;
 use ebbtide_twin::Balance;
 use ebbtide_twin::accuracy::Figure;
 use ebbtide_twin::innodb::{FileKind, Limiter, ModelLoad, RoleOutcome, Shorter};
 use ebbtide_twin::profile::PlannedPoint;
 use ebbtide_volume::Nanos;
 
-use super::plan::Plan;
-use super::points::{self, PredictedPoint, PredictedVolume, mib};
-use super::volumes::description;
-
 /// What is known before the runs: the seed first.
-pub(super) fn heading(plan: &Plan) -> String {
+pub(super) fn heading(plan: &PredictionPlan) -> String {
     let mut text = format!("seed {}\n", plan.seed);
     let name = if plan.profile.name.is_empty() {
         plan.path.display().to_string()
@@ -52,10 +50,10 @@ pub(super) fn heading(plan: &Plan) -> String {
             n + 1
         );
     }
-    let first = points::interval(plan, plan.loads[0]);
+    let first = interval(plan, plan.loads[0]);
     let _ = writeln!(text, "interval {}", first.words());
     for one in plan.loads.iter().skip(1) {
-        let other = points::interval(plan, *one);
+        let other = interval(plan, *one);
         if other.outside() != first.outside() {
             let outside = if other.outside().is_empty() {
                 "within what was compared".to_owned()
@@ -100,7 +98,7 @@ fn shorter_words(why: Shorter, point: Option<&PlannedPoint>) -> String {
 }
 
 /// A table for each volume, or one line for each volume of a sweep.
-pub(super) fn body(plan: &Plan, predicted: &[PredictedVolume<'_>], html: Option<&Path>) -> String {
+pub(super) fn body(plan: &PredictionPlan, predicted: &[PredictedVolume<'_>], html: Option<&Path>) -> String {
     let mut text = String::new();
     let one_load = plan.loads.len() == 1;
     if one_load && predicted.len() > 1 {
@@ -238,7 +236,7 @@ pub(super) fn of_role(point: &PredictedPoint, volume: &RoleOutcome) -> String {
     text
 }
 
-fn side_by_side(plan: &Plan, predicted: &[PredictedVolume<'_>], text: &mut String) {
+fn side_by_side(plan: &PredictionPlan, predicted: &[PredictedVolume<'_>], text: &mut String) {
     let width = predicted.iter().map(|volume| volume.volume.spec.chars().count()).max().unwrap_or(0).max(6);
     let _ = writeln!(text, "\n{}", load(predicted[0].points[0].load));
     let _ = writeln!(text, "{:width$}{HEADINGS}", "volume");
@@ -275,7 +273,7 @@ fn of_volume(volume: &PredictedVolume<'_>, text: &mut String) {
         let load = point.load.rate.map_or_else(|| point.load.clients.to_string(), rate);
         ranges(point, &format!("{load:>10}  "), text);
     }
-    if let Some(knee) = points::knee(&volume.points) {
+    if let Some(knee) = knee(&volume.points) {
         let _ = writeln!(text, "The knee of the load line is at {}.", load(volume.points[knee].load));
     }
     for point in &volume.points {

@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::sync_channel;
 use std::thread;
 
+use ebbtide_captured::packed::unpacked;
+use ebbtide_text::count;
 use ebbtide_twin::trace::{Device, Format, NotUsed, Options, Record, Trace, TraceError, Unbatched};
 use ebbtide_twin::{Percentiles, ReplayError};
 
-use ebbtide_text::count;
-
 use super::figures::{latency, percent, whole};
 use crate::exit::Refusal;
-use crate::packed::unpacked;
+use crate::trace_options;
 
 /// The options of a trace.
 #[derive(Debug, clap::Args)]
@@ -64,44 +64,16 @@ impl TraceArgs {
     /// An unknown name: a [`Refusal`].
     pub(super) fn plan(&self) -> anyhow::Result<Option<TracePlan>> {
         let Some(path) = self.trace.clone() else { return Ok(None) };
-        let options =
-            options(self.trace_format.as_deref(), self.trace_unit.as_deref(), self.trace_device.as_deref())?;
+        let options = Options {
+            format: self.trace_format.as_deref().map(trace_options::format).transpose()?,
+            unit_ns: self.trace_unit.as_deref().map(trace_options::unit_ns).transpose()?,
+            device: Device::named(self.trace_device.as_deref()),
+        };
         let plan = TracePlan { path, think_times: self.think_times, options };
         // A file that is none, or of no known format, is refused before anything runs.
         plan.open()?;
         Ok(Some(plan))
     }
-}
-
-/// How a trace is read, by the values of `--trace-format`, `--trace-unit`, and of the option that names its device.
-///
-/// # Errors
-/// An unknown name: a [`Refusal`].
-pub(crate) fn options(
-    format: Option<&str>,
-    unit: Option<&str>,
-    device: Option<&str>,
-) -> anyhow::Result<Options> {
-    let refuse = |option: &str, value: &str, known: String| {
-        Refusal::usage(format!("{option} {value}: expected one of {known}"))
-    };
-    let known = |name: &str| name.parse().map_err(|()| refuse("--trace-format", name, Format::names()));
-    let unit_ns = |name: &str| match name {
-        "ns" => Ok(1),
-        "us" => Ok(1_000),
-        "ms" => Ok(1_000_000),
-        "s" => Ok(1_000_000_000),
-        _ => Err(refuse("--trace-unit", name, "ns, us, ms, s".into())),
-    };
-    Ok(Options {
-        format: format.map(known).transpose()?,
-        device: match device {
-            None => Device::Only,
-            Some("all") => Device::All,
-            Some(name) => Device::Named(name.to_owned()),
-        },
-        unit_ns: unit.map(unit_ns).transpose()?,
-    })
 }
 
 /// The share of requests from which the first line says that they are not replayed.

@@ -7,13 +7,11 @@ use ebbtide_advisor::sizing::{
     Spread, Today,
 };
 use ebbtide_catalog::{MonthlyCost, Usd};
+use ebbtide_forecast::sizing::{Answer, SizingPlan, Verified};
 use ebbtide_volume::{GIB, MIB, Nanos};
 use serde::Serialize;
 
-use super::Answer;
-use super::plan::Plan;
-use super::text;
-use super::verify::Verified;
+use super::words::instances_skipped;
 
 /// What `size` prints.
 #[derive(Serialize)]
@@ -272,7 +270,7 @@ struct AllowanceFigures {
 }
 
 /// The answer as an object.
-pub(super) fn sized<'a>(plan: &'a Plan<'_>, answer: &'a Answer<'_>) -> Sized<'a> {
+pub(super) fn sized<'a>(plan: &'a SizingPlan<'_>, answer: &'a Answer<'_>) -> Sized<'a> {
     let sizing = &answer.sizing;
     let checked = |place: usize| answer.verified.get(place);
     Sized {
@@ -306,7 +304,7 @@ pub(super) fn sized<'a>(plan: &'a Plan<'_>, answer: &'a Answer<'_>) -> Sized<'a>
                 today: one.is_today,
             })
             .collect(),
-        instances_skipped: plan.instances_skipped(),
+        instances_skipped: instances_skipped(plan),
         safer: sizing
             .safer
             .iter()
@@ -332,13 +330,13 @@ pub(super) fn sized<'a>(plan: &'a Plan<'_>, answer: &'a Answer<'_>) -> Sized<'a>
             usd: candidate.usd,
         }),
         queue_rule: answer.queue_rule,
-        change: text::change_plan(plan, answer),
+        change: answer.change(plan),
         platforms: &answer.platforms,
         conditions: CONDITIONS,
     }
 }
 
-fn load<'a>(plan: &'a Plan<'_>) -> LoadFigures<'a> {
+fn load<'a>(plan: &'a SizingPlan<'_>) -> LoadFigures<'a> {
     let mib = |spread: Spread| {
         let of = |bytes: f64| short(bytes / MIB as f64);
         Spread {
@@ -367,7 +365,7 @@ fn load<'a>(plan: &'a Plan<'_>) -> LoadFigures<'a> {
     }
 }
 
-fn asked(plan: &Plan<'_>) -> AskedFigures {
+fn asked(plan: &SizingPlan<'_>) -> AskedFigures {
     let objective = &plan.objective;
     AskedFigures {
         size_gib: objective.size_bytes.div_ceil(GIB),

@@ -1,20 +1,19 @@
 //! The answer as a page: the load over time beside the limits of the answer, and the answer's text.
 
 use ebbtide_advisor::sizing::{change, operations_of};
+use ebbtide_forecast::sizing::{Answer, SizingPlan};
 use ebbtide_report::{
     Axis, Block, Chart, Format, Line, Listing, Plots, Report, Scale, Section, Series, Tone, Verdict, Width,
 };
 use ebbtide_volume::MIB;
 
-use super::Answer;
-use super::plan::Plan;
 use super::text;
 
 /// Points of a chart, at most: more are not told apart.
 const POINTS: usize = 1_500;
 
 /// The page.
-pub(super) fn report(plan: &Plan<'_>, answer: &Answer<'_>) -> Report {
+pub(super) fn report(plan: &SizingPlan<'_>, answer: &Answer<'_>) -> Report {
     let mut sections = vec![
         Section::new("", vec![Block::Verdicts(vec![verdict(answer)])]),
         Section::new("The load", vec![Block::Plots(load(plan, answer))]),
@@ -52,7 +51,7 @@ fn verdict(answer: &Answer<'_>) -> Verdict {
 }
 
 /// The load over time: means of spans with their highest interval, and the limits of the answer for ever.
-fn load(plan: &Plan<'_>, answer: &Answer<'_>) -> Plots {
+fn load(plan: &SizingPlan<'_>, answer: &Answer<'_>) -> Plots {
     let intervals = &plan.source.load.intervals;
     let spans: Vec<_> = intervals.chunks(intervals.len().div_ceil(POINTS).max(1)).collect();
     let start = intervals.first().map_or(0.0, |one| one.start_s);

@@ -7,17 +7,17 @@ use ebbtide_advisor::sizing::change::{self, ChangePlan};
 use ebbtide_advisor::sizing::managed::{CONDITIONS, Platform, list_url};
 use ebbtide_advisor::sizing::{ARRAY_OPERATION, Choice, KINDS, QueueRule, Safer, Safety, Spread, Throttled};
 use ebbtide_catalog::{MonthlyCost, Usd};
+use ebbtide_forecast::sizing::{Answer, SizeOrigin, SizingPlan};
 use ebbtide_text::{figure, latency, percent, seconds};
 use ebbtide_volume::{MIB, format_size};
 
-use super::Answer;
-use super::plan::Plan;
+use super::counted::{mix_words, sizes_words};
 use super::today;
-use super::words::{cost_words, instant, room_words, time};
+use super::words::{cost_words, instances_skipped, instant, room_words, time};
 use crate::text::TextTable;
 
 /// The whole answer.
-pub(super) fn answer(plan: &Plan<'_>, answer: &Answer<'_>, html: Option<&Path>) -> String {
+pub(super) fn answer(plan: &SizingPlan<'_>, answer: &Answer<'_>, html: Option<&Path>) -> String {
     let mut out = String::new();
     load(plan, &mut out);
     checks(plan, &mut out);
@@ -34,7 +34,7 @@ pub(super) fn answer(plan: &Plan<'_>, answer: &Answer<'_>, html: Option<&Path>) 
     if let Some(rule) = &answer.queue_rule {
         let _ = writeln!(out, "\n{}", rule_words(rule));
     }
-    if let Some(change) = change_plan(plan, answer) {
+    if let Some(change) = answer.change(plan) {
         changes(&change, &mut out);
     }
     if !answer.platforms.is_empty() {
@@ -46,7 +46,7 @@ pub(super) fn answer(plan: &Plan<'_>, answer: &Answer<'_>, html: Option<&Path>) 
     out
 }
 
-fn load(plan: &Plan<'_>, out: &mut String) {
+fn load(plan: &SizingPlan<'_>, out: &mut String) {
     if plan.source.server.is_some() {
         let _ = writeln!(out, "seed {}", plan.seed);
     }
@@ -76,8 +76,8 @@ fn load(plan: &Plan<'_>, out: &mut String) {
     };
     out.extend(spread("IOPS", plan.now.operations(plan.unit()), 1.0));
     out.extend(spread("MiB/s", plan.now.throughput(), MIB as f64));
-    let _ = writeln!(out, "         {}", plan.sizes_words());
-    if let Some(mix) = plan.mix_words() {
+    let _ = writeln!(out, "         {}", sizes_words(plan));
+    if let Some(mix) = mix_words(plan) {
         let _ = writeln!(out, "         {mix}");
     }
     for note in &plan.source.notes {
@@ -92,7 +92,7 @@ fn load(plan: &Plan<'_>, out: &mut String) {
     }
 }
 
-fn checks(plan: &Plan<'_>, out: &mut String) {
+fn checks(plan: &SizingPlan<'_>, out: &mut String) {
     let inputs = &plan.inputs;
     match inputs.little {
         Some(little) => {
@@ -173,7 +173,7 @@ fn throttled(throttled: &Throttled, out: &mut String) {
     );
 }
 
-fn asked(plan: &Plan<'_>, out: &mut String) {
+fn asked(plan: &SizingPlan<'_>, out: &mut String) {
     let objective = &plan.objective;
     let mut factors = Vec::new();
     if (plan.more - 1.0).abs() > 1e-9 {
@@ -202,7 +202,7 @@ fn asked(plan: &Plan<'_>, out: &mut String) {
         out,
         "asked    {} ({}); {load}; no wait for a limit in {} of the time{p99}{of_transactions}",
         format_size(objective.size_bytes),
-        plan.size_from,
+        size_words(plan.size_origin),
         share(objective.carried)
     );
     let _ = writeln!(
@@ -212,7 +212,16 @@ fn asked(plan: &Plan<'_>, out: &mut String) {
     let _ = writeln!(out, "prices   {}", prices_words(plan));
 }
 
-fn prices_words(plan: &Plan<'_>) -> String {
+/// Where the size comes from.
+const fn size_words(origin: SizeOrigin) -> &'static str {
+    match origin {
+        SizeOrigin::Asked => "--size",
+        SizeOrigin::Today => "today's volume",
+        SizeOrigin::Profile => "the profile's data and redo log, with a fifth of the volume free",
+    }
+}
+
+fn prices_words(plan: &SizingPlan<'_>) -> String {
     let prices = plan.prices();
     let mut words =
         vec![format!("{}, list prices on demand for 730 hours a month, without tax", plan.region)];
@@ -231,7 +240,7 @@ fn prices_words(plan: &Plan<'_>) -> String {
     words.join("; ")
 }
 
-fn found(plan: &Plan<'_>, answer: &Answer<'_>, out: &mut String) {
+fn found(plan: &SizingPlan<'_>, answer: &Answer<'_>, out: &mut String) {
     let sizing = &answer.sizing;
     let Some(best) = sizing.choices.first() else {
         let why = if plan.source.server.is_some() { ", or none passes the model's check" } else { "" };
@@ -257,7 +266,7 @@ fn found(plan: &Plan<'_>, answer: &Answer<'_>, out: &mut String) {
     } else {
         out.push_str("         no instance was named (--instance): its EBS limits are not looked at\n");
     }
-    if let Some(skipped) = plan.instances_skipped() {
+    if let Some(skipped) = instances_skipped(plan) {
         let _ = writeln!(out, "         {skipped}");
     }
     if let Some(difference) = difference(answer) {
@@ -341,7 +350,7 @@ pub(super) fn difference(answer: &Answer<'_>) -> Option<String> {
     })
 }
 
-fn choices(plan: &Plan<'_>, answer: &Answer<'_>, out: &mut String) {
+fn choices(plan: &SizingPlan<'_>, answer: &Answer<'_>, out: &mut String) {
     let checked = !answer.verified.is_empty();
     let mut heads = vec!["VOLUMES", "A MONTH", "WAITS", "P99 OF I/O", "CARRIES", "LIMITED BY"];
     if checked {
@@ -383,7 +392,7 @@ fn choices(plan: &Plan<'_>, answer: &Answer<'_>, out: &mut String) {
 }
 
 /// Marks a row that depends on burst credits, where the past was throttled: see the line below the table.
-fn burst_mark(plan: &Plan<'_>, needs_burst: bool) -> &'static str {
+fn burst_mark(plan: &SizingPlan<'_>, needs_burst: bool) -> &'static str {
     if needs_burst && plan.inputs.throttled.is_some() { "*" } else { "" }
 }
 
@@ -412,7 +421,7 @@ fn instances(answer: &Answer<'_>, out: &mut String) {
     let _ = writeln!(out, "\n{}", table.text());
 }
 
-fn safer(plan: &Plan<'_>, answer: &Answer<'_>, out: &mut String) {
+fn safer(plan: &SizingPlan<'_>, answer: &Answer<'_>, out: &mut String) {
     let best = answer.sizing.choices.first().and_then(|best| best.storage.as_ref());
     let mut table = TextTable::new(&["SAFETY", "VOLUMES", "A MONTH", "MORE"]);
     for one in &answer.sizing.safer {
@@ -474,14 +483,6 @@ pub(super) fn rule_words(rule: &QueueRule) -> String {
         figure(rule.newer_iops),
         figure(rule.seen_iops)
     )
-}
-
-/// How to make the answer so.
-pub(super) fn change_plan(plan: &Plan<'_>, answer: &Answer<'_>) -> Option<ChangePlan> {
-    let best = answer.sizing.choices.first()?;
-    let today = plan.instance.as_ref().map(|one| one.name.as_str());
-    let instance = answer.sizing.instance.map(|one| one.name.as_str()).filter(|name| Some(*name) != today);
-    Some(change::plan(plan.today.as_ref(), &best.volumes, instance, plan.catalog))
 }
 
 fn changes(plan: &ChangePlan, out: &mut String) {

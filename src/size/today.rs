@@ -4,13 +4,13 @@ use std::fmt::Write as _;
 
 use ebbtide_advisor::sizing::{LoadOrigin, RecordedLatency, RecordedPast, Today, change};
 use ebbtide_catalog::NO_LIMITS;
+use ebbtide_forecast::sizing::SizingPlan;
 use ebbtide_text::{percent, seconds};
 
-use super::plan::Plan;
 use super::words::{cost_words, instant, room_words, time};
 
 /// Today's volume and instance.
-pub(super) fn today(plan: &Plan<'_>, today: &Today, out: &mut String) {
+pub(super) fn today(plan: &SizingPlan<'_>, today: &Today, out: &mut String) {
     let choice = &today.choice;
     let _ = writeln!(
         out,
@@ -70,7 +70,7 @@ fn modelled(today: &Today) -> String {
 
 /// The burst credits of today's volume: those of the record where it has them, or when the model's would end. None where neither
 /// says anything.
-fn credits(plan: &Plan<'_>, today: &Today) -> Option<String> {
+fn credits(plan: &SizingPlan<'_>, today: &Today) -> Option<String> {
     let recorded = today.past.as_ref().and_then(|past| past.credits);
     let zero = recorded.and_then(|credits| Some((credits, credits.first_zero_s?)));
     if let Some((credits, first_s)) = zero {
@@ -106,7 +106,7 @@ fn p99_words(today: &Today) -> String {
 }
 
 /// Why today's volume does not meet what is asked, where that is known.
-fn why_not(plan: &Plan<'_>, today: &Today) -> String {
+fn why_not(plan: &SizingPlan<'_>, today: &Today) -> String {
     let too_long = today.past.as_ref().is_some_and(|past| past.throttled > 1.0 - plan.objective.carried);
     let recorded = today.past.as_ref().filter(|_| too_long).and_then(RecordedPast::limited_by);
     match recorded.or(today.choice.limited_by) {

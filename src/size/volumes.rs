@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 
 use ebbtide_catalog::Usd;
+use ebbtide_forecast::sizing::{Answer, SizingPlan};
 use serde::Serialize;
 
 use super::args::SizeArgs;
 use super::json::{self, Sized};
-use super::plan::Plan;
-use super::{Answer, answer, exit, text};
+use super::{exit, text};
 use crate::answers;
 use crate::exit::{Exit, Refusal};
 use crate::text as output;
@@ -46,13 +46,14 @@ struct Together {
 ///
 /// # Errors
 /// A page is asked for, which shows one volume.
-pub(super) fn run(args: &SizeArgs, plans: &[Plan<'_>], json: bool) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &SizeArgs, plans: &[SizingPlan<'_>], json: bool) -> anyhow::Result<Exit> {
     let names: Vec<&str> = plans.iter().map(|plan| plan.source.volume.as_str()).collect();
     if args.html.is_some() {
         let message = format!("--html: a page shows one volume, and the files have {}", named(&names));
         return Err(Refusal::usage(message).hint("name one with --device").into());
     }
-    let answered: Vec<(&Plan<'_>, Answer<'_>)> = plans.iter().map(|plan| (plan, answer(plan))).collect();
+    let answered: Vec<(&SizingPlan<'_>, Answer<'_>)> =
+        plans.iter().map(|plan| (plan, Answer::of(plan))).collect();
     let together = Together {
         answers: sum(answered
             .iter()
@@ -93,7 +94,7 @@ fn named(volumes: &[&str]) -> String {
 }
 
 /// The answers under the names of their volumes, and what they cost together.
-fn words(answered: &[(&Plan<'_>, Answer<'_>)], names: &[&str], together: Together) -> String {
+fn words(answered: &[(&SizingPlan<'_>, Answer<'_>)], names: &[&str], together: Together) -> String {
     let mut out = String::new();
     for (plan, answer) in answered {
         let _ = writeln!(out, "== {} ==\n{}", name(&plan.source.volume), text::answer(plan, answer, None));

@@ -2,10 +2,9 @@
 
 use ebbtide_advisor::sizing::MOST_ROOM;
 use ebbtide_catalog::MonthlyCost;
+use ebbtide_forecast::sizing::SizingPlan;
 use ebbtide_text::{figure, latency};
 use ebbtide_volume::Nanos;
-
-use super::plan::Plan;
 
 /// A time of metrics, s since 1970.
 pub(super) fn instant(at_s: f64) -> String {
@@ -15,7 +14,7 @@ pub(super) fn instant(at_s: f64) -> String {
 }
 
 /// A multiple of the planned load as one of the recorded load.
-pub(super) fn room_words(plan: &Plan<'_>, room: f64) -> String {
+pub(super) fn room_words(plan: &SizingPlan<'_>, room: f64) -> String {
     let more = if room >= MOST_ROOM { " and more" } else { "" };
     format!("{}x the load as it is{more}", figure(room * plan.factor()))
 }
@@ -28,4 +27,13 @@ pub(super) fn cost_words(cost: Option<&MonthlyCost>) -> String {
 /// A time of an I/O or of a transaction.
 pub(super) fn time(time: Nanos) -> String {
     latency(time.0 as f64 / 1e3)
+}
+
+/// Why no other instance was looked for; None where others were, and where none was named.
+pub(super) fn instances_skipped(plan: &SizingPlan<'_>) -> Option<String> {
+    let today = plan.unpriced_instance()?;
+    Some(format!(
+        "no other instance was looked for: the catalogue has no price of {} in {}. Give AWS's list of the region with --prices",
+        today.name, plan.region
+    ))
 }

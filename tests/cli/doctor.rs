@@ -425,7 +425,7 @@ fn a_capture_is_judged_as_the_server_and_so_is_what_a_client_printed() {
 
 /// What people already have of a server: the samples of Percona Toolkit and sysstat.
 fn sample(name: &str) -> String {
-    format!("{}/crates/mysql/tests/fixtures/captured/{name}", env!("CARGO_MANIFEST_DIR"))
+    format!("{}/crates/captured/tests/fixtures/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
 fn found_in(home: &Home, words: &[&str]) -> (BTreeSet<String>, Value) {

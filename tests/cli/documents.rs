@@ -7,7 +7,7 @@ use ebbtide_lab::run::home::Lab;
 use ebbtide_load::Cancel;
 
 use crate::harness::{Home, Need, can};
-use crate::schema::assert_documented;
+use ebbtide_testing::schema::assert_documented;
 
 #[test]
 fn the_documents_are_planned_with_their_time_and_nothing_else_can_be_changed() {

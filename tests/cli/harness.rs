@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::schema::assert_documented;
+use ebbtide_testing::schema::assert_documented;
 
 /// The program under test.
 pub(crate) const EBBTIDE: &str = env!("CARGO_BIN_EXE_ebbtide");

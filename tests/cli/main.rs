@@ -21,8 +21,6 @@ mod protocol;
 mod recovery;
 mod refusals;
 mod run;
-#[path = "../support/schema.rs"]
-mod schema;
 mod schemas;
 mod serve;
 mod tpcc;

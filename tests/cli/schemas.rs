@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use crate::harness::{Home, Need, can};
-use crate::schema::{assert_documented, assert_unknown_fields_are_found, undocumented};
+use ebbtide_testing::schema::{assert_documented, assert_unknown_fields_are_found, undocumented};
 
 #[test]
 fn a_field_that_no_schema_names_is_found_in_every_object() {

@@ -13,10 +13,9 @@ use std::{
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::{
-    fio::{Second, Series, by_second},
-    host::{Host, alone, ebbtide, skipped},
-};
+use ebbtide_testing::fio::{Second, Series, by_second};
+
+use crate::host::{Host, alone, ebbtide, skipped};
 
 /// A target in which volumes can be driven.
 trait Target: Sized {

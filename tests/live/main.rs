@@ -8,7 +8,5 @@ mod conformance;
 mod durability;
 mod ledger;
 
-#[path = "../support/fio.rs"]
-mod fio;
 #[path = "../support/host.rs"]
 mod host;

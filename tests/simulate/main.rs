@@ -3,8 +3,6 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests too")]
 
-#[path = "../support/browser.rs"]
-mod browser;
 #[path = "../support/lab_run.rs"]
 mod lab_run;
 mod output;
@@ -12,8 +10,6 @@ mod page;
 mod predict;
 mod profile_from;
 mod refusals;
-#[path = "../support/schema.rs"]
-mod schema;
 mod size;
 mod size_counts;
 mod size_files;

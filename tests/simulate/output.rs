@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::schema::assert_unknown_fields_are_found;
 use crate::support::{assert_near, json, simulate_with_overrides, text};
+use ebbtide_testing::schema::assert_unknown_fields_are_found;
 
 const GP2: &str = "gp2:size=100GiB";
 const CLIFF: &str = "rw=randread,bs=16k,iodepth=64,runtime=45m";

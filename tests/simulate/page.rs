@@ -1,7 +1,7 @@
 //! The page with charts, in a real browser.
 
-use crate::browser::{browse, without_scripts};
 use crate::support::text;
+use ebbtide_testing::browser::{browse, without_scripts};
 
 #[test]
 fn the_page_draws_its_charts_without_a_network() {

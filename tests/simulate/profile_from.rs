@@ -10,7 +10,7 @@ use ebbtide_observe::{Facts, Host, Observation, Origin, Rates, Span, Variables};
 use serde_json::{Value, json};
 
 use crate::lab_run::{Measured, arm, run};
-use crate::schema::assert_documented;
+use ebbtide_testing::schema::assert_documented;
 
 fn predict(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_ebbtide"))

@@ -11,7 +11,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::lab_run::{arm, run};
-use crate::schema::assert_documented;
+use ebbtide_testing::schema::assert_documented;
 
 pub(crate) const SHOP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/metrics/shop-gp2.csv");
 const PROFILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/profiles/sysbench-tpcc-gp2.toml");
@@ -280,7 +280,7 @@ fn what_other_tools_print_is_sized_and_a_device_has_to_be_named_among_several() 
 
 /// A sample of what sysstat prints.
 fn sysstat(name: &str) -> String {
-    format!("{}/crates/mysql/tests/fixtures/captured/sysstat/{name}", env!("CARGO_MANIFEST_DIR"))
+    format!("{}/crates/captured/tests/fixtures/sysstat/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
 #[test]

@@ -11,9 +11,9 @@ use serde_json::{Value, json as object};
 use crate::size::{answered, json, refused, word, written};
 
 const AVERAGES: &str =
-    concat!(env!("CARGO_MANIFEST_DIR"), "/crates/mysql/tests/fixtures/captured/cloudwatch-average.csv");
+    concat!(env!("CARGO_MANIFEST_DIR"), "/crates/captured/tests/fixtures/cloudwatch-average.csv");
 const PAGE: &str =
-    concat!(env!("CARGO_MANIFEST_DIR"), "/crates/mysql/tests/fixtures/captured/cloudwatch-page.json");
+    concat!(env!("CARGO_MANIFEST_DIR"), "/crates/captured/tests/fixtures/cloudwatch-page.json");
 const NAMES: [&str; 4] = ["VolumeReadOps", "VolumeWriteOps", "VolumeReadBytes", "VolumeWriteBytes"];
 
 /// Ten minutes of a volume with so many reads and as many writes a second, of 16 KiB; `prefix` is before each metric's name.

@@ -4,7 +4,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-use crate::schema::assert_documented;
+use ebbtide_testing::schema::assert_documented;
 
 /// Runs `ebbtide simulate` with these arguments.
 pub(crate) fn simulate(arguments: &[&str]) -> Output {

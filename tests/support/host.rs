@@ -14,9 +14,6 @@ use std::{
 use serde_json::Value;
 use tempfile::TempDir;
 
-#[path = "schema.rs"]
-mod schema;
-
 /// What a live test needs; the missing thing where there is one.
 fn missing() -> Option<&'static str> {
     let have = |program: &str| Command::new(program).arg("--version").output().is_ok();
@@ -129,7 +126,7 @@ impl Host {
         let text = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success(), "{args:?}: {text}{}", String::from_utf8_lossy(&output.stderr));
         let value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{args:?}: {error} in {text}"));
-        schema::assert_documented(args, &value);
+        ebbtide_testing::schema::assert_documented(args, &value);
         value
     }
 

@@ -8,6 +8,7 @@ mod deterministic;
 mod docs;
 mod edges;
 mod modules;
+mod paths;
 mod promises;
 mod rules;
 mod sources;
@@ -73,6 +74,7 @@ pub(crate) fn run() -> Result<ExitCode> {
     sources::check_purity(&sources, &folders, &rules, &mut findings);
     sources::check_bans(&sources, &folders, &rules, &mut findings);
     modules::check(&sources, &folders, &rules, &mut findings);
+    paths::check(&repo, &folders, &rules.paths, &mut findings);
     deterministic::check(&metadata, &sources, &rules.repeat, &mut findings);
     docs::check(&repo, &mut findings);
     promises::check(&repo, &sources, &mut findings);

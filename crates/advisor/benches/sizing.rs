@@ -3,17 +3,12 @@
 //!
 //! A tiny run (`BENCH_TINY=1`, or under `cargo test`) sizes for an hour and judges nothing.
 
-#[path = "../../../benches/support/time.rs"]
-mod time;
-#[path = "../../../benches/support/tiny.rs"]
-mod tiny;
-
 use ebbtide_advisor::sizing::{Asked, Demand, InstanceNeeds, Objective, PricedInstance, size};
 use ebbtide_catalog::{Catalog, Spec};
 use ebbtide_observe::{LoadInterval, VolumeLoad};
 use ebbtide_volume::{GIB, Nanos};
 
-use time::Time;
+use ebbtide_testing::Time;
 
 /// Seconds of one core that an answer may take.
 const LIMIT_S: f64 = 5.0;
@@ -45,7 +40,7 @@ fn minutes(number: usize, peak: f64, bytes: f64) -> VolumeLoad {
 }
 
 fn main() {
-    let whole = !tiny::tiny();
+    let whole = !ebbtide_testing::tiny();
     let catalog = Catalog::builtin();
     let prices = catalog.prices(None).expect("the default region has prices");
     let today = catalog.instance("r5.2xlarge").expect("it is in the catalogue");

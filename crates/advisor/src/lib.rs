@@ -13,6 +13,7 @@ mod checks;
 mod facts;
 mod finding;
 mod fix;
+mod judgement;
 pub mod optimized_writes;
 pub mod sizing;
 mod view;
@@ -27,4 +28,5 @@ pub use finding::{
     Source,
 };
 pub use fix::{Fix, VariableChange, VolumeChange};
+pub use judgement::{in_order, judge};
 pub use view::View;

@@ -8,9 +8,6 @@
 //! a hundredth and judges nothing.
 #![allow(clippy::unwrap_used)]
 
-#[path = "../../../benches/support/tiny.rs"]
-mod tiny;
-
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
@@ -381,7 +378,7 @@ fn store(sizes: &Sizes, whole: bool) {
 }
 
 fn main() {
-    let whole = !tiny::tiny();
+    let whole = !ebbtide_testing::tiny();
     let sizes = if whole {
         Sizes { volumes: 10_000, snapshots: 50_000, rounds: 500, page: 1_000 }
     } else {

@@ -11,9 +11,6 @@
 #![forbid(unsafe_code)]
 
 #[cfg(test)]
-#[path = "../../../tests/support/browser.rs"]
-mod browser;
-#[cfg(test)]
 #[path = "../../../tests/support/documented.rs"]
 mod documented;
 mod event;

@@ -6,9 +6,6 @@
 //! of 1 GiB and judges nothing.
 #![allow(clippy::unwrap_used)] // a bench fails by a panic
 
-#[path = "../../../benches/support/tiny.rs"]
-mod tiny;
-
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Write as _;
@@ -41,7 +38,7 @@ const PAUSE: &str = "1 of which no write completed";
 
 fn main() -> ExitCode {
     let mut words = std::env::args().skip(1).filter(|word| !word.starts_with("--"));
-    let (rounds, gib) = if tiny::tiny() { (1, 1) } else { (10, 4) };
+    let (rounds, gib) = if ebbtide_testing::tiny() { (1, 1) } else { (10, 4) };
     let rounds: u32 = words.next().map_or(rounds, |word| word.parse().unwrap());
     let gib: u64 = words.next().map_or(gib, |word| word.parse().unwrap());
     if !rustix::process::geteuid().is_root() || !Path::new("/dev/fuse").exists() {
@@ -49,7 +46,7 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let kept = FsType::ALL.map(|fs| Fixture::new(fs, gib << 30).run(rounds));
-    if kept.contains(&false) && !tiny::tiny() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    if kept.contains(&false) && !ebbtide_testing::tiny() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
 struct Fixture {

@@ -4,9 +4,6 @@
 //! `cargo bench -p ebbtide-device --bench nbd [-- SECONDS]`. A tiny run (`BENCH_TINY=1`) measures each job once, for a
 //! second.
 
-#[path = "../../../benches/support/tiny.rs"]
-mod tiny;
-
 use std::{
     collections::BTreeMap,
     fs,
@@ -42,7 +39,7 @@ fn main() -> ExitCode {
     // `cargo test --benches` passes --bench or --test as well; a number is the runtime.
     let seconds = std::env::args()
         .find_map(|argument| argument.parse::<u32>().ok())
-        .unwrap_or(if tiny::tiny() { 1 } else { 5 });
+        .unwrap_or(if ebbtide_testing::tiny() { 1 } else { 5 });
     for program in ["fio", "nbdkit"] {
         if Command::new(program).arg("--version").output().is_err() {
             println!("SKIPPED: {program} is not installed");
@@ -170,7 +167,7 @@ fn compare(servers: [(&str, u32); 2], name: &str, direction: &str, depth: &str, 
     let (rw, depth) = (format!("--rw={direction}"), format!("--iodepth={depth}"));
     let runtime = format!("--runtime={seconds}");
     let mut figures = [Vec::new(), Vec::new()];
-    let rounds = if tiny::tiny() { 1 } else { ROUNDS };
+    let rounds = if ebbtide_testing::tiny() { 1 } else { ROUNDS };
     for round in 0..rounds {
         for at in [round % 2, 1 - round % 2] {
             let arguments = [&rw, &depth, &runtime, "--time_based", "--bs=16k"];

@@ -6,9 +6,6 @@
 //! (`BENCH_TINY=1`, or under `cargo test`) takes no arguments. It has 16 MiB, a twentieth of a second for each figure, and two snapshots.
 #![allow(clippy::unwrap_used)] // a bench fails by a panic
 
-#[path = "../../../benches/support/tiny.rs"]
-mod tiny;
-
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -37,11 +34,12 @@ const TINY: Scale = Scale { data_mib: 16, run: Duration::from_millis(50), snapsh
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     // `cargo test` hands every bench the filter of the tests' names.
-    let args: Vec<String> = if tiny::tiny() { Vec::new() } else { std::env::args().skip(1).collect() };
+    let args: Vec<String> =
+        if ebbtide_testing::tiny() { Vec::new() } else { std::env::args().skip(1).collect() };
     let mut args = args.into_iter().filter(|arg| !arg.starts_with("--"));
     let temporary = tempfile::tempdir()?;
     let dir = args.next().map_or_else(|| temporary.path().to_owned(), PathBuf::from);
-    let scale = if tiny::tiny() { TINY } else { FULL };
+    let scale = if ebbtide_testing::tiny() { TINY } else { FULL };
     let data_mib: u64 = args.next().map_or(Ok(scale.data_mib), |mib| mib.parse())?;
     let rate = |what: &str, threads, span, io: Io<'_>| rate(scale.run, what, threads, span, io);
     let data = data_mib << 20;

@@ -5,9 +5,6 @@
 //! has two short rounds.
 #![allow(clippy::unwrap_used)] // a bench fails by a panic
 
-#[path = "../../../benches/support/tiny.rs"]
-mod tiny;
-
 use std::hint::black_box;
 use std::sync::mpsc;
 use std::time::Instant;
@@ -35,7 +32,7 @@ fn subscriber(level: Level) -> impl Subscriber + Send + Sync {
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let (rounds, requests) = if tiny::tiny() { (2, 500) } else { (41, 20_000) };
+    let (rounds, requests) = if ebbtide_testing::tiny() { (2, 500) } else { (41, 20_000) };
     let dir = tempfile::tempdir()?;
     let store = VolumeStore::open(dir.path(), StoreOptions::default())?;
     store.create_volume("bench", SIZE, serde_json::Value::Null)?;

@@ -7,9 +7,6 @@
 
 #[cfg(test)]
 mod agreement;
-#[cfg(test)]
-#[path = "../../../tests/support/browser.rs"]
-mod browser;
 pub mod cost;
 #[cfg(test)]
 #[path = "../../../tests/support/documented.rs"]

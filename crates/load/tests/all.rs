@@ -5,8 +5,6 @@
 mod support;
 
 mod compatibility;
-#[path = "../../../tests/support/schema.rs"]
-mod documented;
 mod extending;
 mod invariant;
 mod ledger;

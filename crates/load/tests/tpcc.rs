@@ -26,14 +26,20 @@ fn prepare(server: &Server, warehouses: u32, scale: Scale) {
 
 fn run(server: &Server, options: &TpccOptions) -> TpccReport {
     let report = tpcc::run(&server.target(), options, &Cancel::default(), &mut |_| ()).unwrap();
-    crate::documented::assert_documented(&["load", "run", "tpcc"], &serde_json::to_value(&report).unwrap());
+    ebbtide_testing::schema::assert_documented(
+        &["load", "run", "tpcc"],
+        &serde_json::to_value(&report).unwrap(),
+    );
     report
 }
 
 fn check(server: &Server) -> ConsistencyReport {
     let options = CheckOptions { warehouses: None, table_sets: 0, threads: 2 };
     let report = tpcc::check(&server.target(), options, &Cancel::default(), &|_, _| ()).unwrap();
-    crate::documented::assert_documented(&["load", "check", "tpcc"], &serde_json::to_value(&report).unwrap());
+    ebbtide_testing::schema::assert_documented(
+        &["load", "check", "tpcc"],
+        &serde_json::to_value(&report).unwrap(),
+    );
     report
 }
 

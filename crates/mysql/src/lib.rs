@@ -25,10 +25,6 @@ mod record;
 mod replication_part;
 
 pub mod backup;
-pub mod captured;
-pub mod configuration;
-pub mod machine;
-pub mod option_file;
 pub mod recovery;
 pub mod replication;
 pub mod settings;

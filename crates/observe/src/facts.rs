@@ -29,6 +29,18 @@ impl Variables {
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
+
+    /// Settings whose values differ `now`; positions and clocks, which the server moves by itself, are none.
+    #[must_use]
+    pub fn changed_in(&self, now: &Self) -> Vec<String> {
+        let moves = |name: &str| {
+            name.starts_with("gtid_")
+                || matches!(name, "timestamp" | "rand_seed1" | "rand_seed2" | "innodb_thread_sleep_delay")
+        };
+        let differs =
+            |(name, value): &(&str, &str)| !moves(name) && now.get(name).is_some_and(|now| now != *value);
+        self.iter().filter(differs).map(|(name, _)| name.to_owned()).collect()
+    }
 }
 
 impl<N: AsRef<str>, V: Into<String>> FromIterator<(N, V)> for Variables {
@@ -201,6 +213,14 @@ fn flush_neighbors(variables: &Variables) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_setting_that_was_changed_is_named_and_a_position_is_none() {
+        let before = Variables::from_iter([("sync_binlog", "1"), ("gtid_executed", "a:1"), ("port", "3306")]);
+        let now = Variables::from_iter([("sync_binlog", "0"), ("gtid_executed", "a:2"), ("port", "3306")]);
+        assert_eq!(before.changed_in(&now), ["sync_binlog"]);
+        assert!(before.changed_in(&before).is_empty());
+    }
 
     #[test]
     fn each_fact_is_read_of_variables() {

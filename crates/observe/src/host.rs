@@ -1,6 +1,10 @@
 //! The machine that a server runs on: memory, the server's process, and where its files lie.
 
+use std::path::{Path, PathBuf};
+
 use serde::{Deserialize, Serialize};
+
+use crate::Variables;
 
 /// What was seen of the machine that the server runs on. What could not be read is None.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -269,9 +273,38 @@ pub struct SyncProbe {
     pub p99_us: f64,
 }
 
+/// Directories of a server by what lies there, as its variables name them.
+#[must_use]
+pub fn directories(variables: &Variables) -> Vec<(Files, PathBuf)> {
+    let data = PathBuf::from(variables.get("datadir").unwrap_or("/"));
+    let below = |path: &str| data.join(path);
+    let redo = variables.get("innodb_log_group_home_dir").map(below);
+    let binlog = variables.get("log_bin_basename").filter(|base| !base.is_empty());
+    let binlog = binlog.and_then(|base| below(base).parent().map(Path::to_owned));
+    let temporary = variables.get("tmpdir").and_then(|list| list.split(':').next()).map(below);
+    let mut all = vec![(Files::Data, data.clone())];
+    all.extend(redo.map(|dir| (Files::Redo, dir)));
+    all.extend(binlog.map(|dir| (Files::Binlog, dir)));
+    all.extend(temporary.map(|dir| (Files::Temporary, dir)));
+    all
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn files_are_in_the_directories_of_the_variables() {
+        let variables = Variables::from_iter([
+            ("datadir", "/var/lib/mysql/"),
+            ("innodb_log_group_home_dir", "./"),
+            ("log_bin_basename", "/logs/binlog"),
+            ("tmpdir", "/tmp:/other"),
+        ]);
+        let named: Vec<_> =
+            directories(&variables).into_iter().map(|(_, dir)| dir.to_string_lossy().into_owned()).collect();
+        assert_eq!(named, ["/var/lib/mysql/", "/var/lib/mysql/./", "/logs", "/tmp"]);
+    }
 
     #[test]
     fn the_smaller_of_machine_and_control_group_is_what_a_server_may_use() {

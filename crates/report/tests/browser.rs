@@ -2,14 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests too")]
 
-#[path = "../../../tests/support/browser.rs"]
-mod browser;
-
-use browser::{browse, without_scripts};
 use ebbtide_report::{
     Axis, Band, Bands, Block, Cell, Chart, Estimate, Estimates, Fact, Fold, Format, Group, Layer, Line, Link,
     Listing, Mark, Note, Plots, Report, Scale, Section, Series, Table, Tone, Verdict, Width,
 };
+use ebbtide_testing::browser::{browse, without_scripts};
 
 fn plots(axis: Axis, scale: Scale) -> Plots {
     let series = |group: usize, number: u32| Series {

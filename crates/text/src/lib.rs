@@ -17,5 +17,5 @@ mod words;
 pub use figure::{change, change_interval, figure, fixed, percent, whole, without_zeros};
 pub use names::{closest, did_you_mean};
 pub use size::{bytes, size};
-pub use time::{latency, rough, seconds, span};
+pub use time::{latency, rough, seconds, span, timestamp};
 pub use words::{count, list, typeset};

@@ -8,12 +8,20 @@ const LEAST: f64 = 0.4;
 #[must_use]
 pub fn closest<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let written = written.to_ascii_lowercase();
+    let length = written.chars().count();
     known
         .into_iter()
+        .filter(|name| can_be_alike(length, name.chars().count()))
         .map(|name| (strsim::normalized_damerau_levenshtein(&written, &name.to_ascii_lowercase()), name))
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .filter(|(likeness, _)| *likeness >= LEAST)
         .map(|(_, name)| name)
+}
+
+/// Whether names with these lengths can be as alike as [`LEAST`], two fifths. The comparison takes memory for the product of both
+/// lengths, and what was written may be a whole file without a blank.
+fn can_be_alike(length: usize, other: usize) -> bool {
+    length.min(other).saturating_mul(5) >= length.max(other).saturating_mul(2)
 }
 
 /// The part of a message that names it: ` (did you mean 'gp3'?)`; nothing where there is none.
@@ -25,6 +33,16 @@ pub fn did_you_mean(closest: Option<&str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_with_lengths_that_rule_likeness_out_are_not_compared() {
+        assert!(can_be_alike(2, 5) && can_be_alike(5, 2) && can_be_alike(0, 0));
+        assert!(!can_be_alike(2, 6) && !can_be_alike(usize::MAX, 3) && !can_be_alike(0, 1));
+        // None of those that are left out would have been suggested.
+        for (written, name) in [("aa", "aabbbb"), ("gp3gp3gp3", "gp3"), ("", "x")] {
+            assert!(strsim::normalized_damerau_levenshtein(written, name) < LEAST, "{written} {name}");
+        }
+    }
 
     #[test]
     fn the_name_that_is_most_alike_is_suggested_and_none_where_none_is() {

@@ -75,6 +75,12 @@ fn decimal(value: u128, digits: u32) -> String {
     format!("{whole}.{}", format!("{rest:0width$}").trim_end_matches('0'))
 }
 
+/// A time in seconds since 1970 as RFC 3339 in UTC: `2026-11-28T13:04:42Z`. What is no such time stays a number.
+#[must_use]
+pub fn timestamp(unix_s: i64) -> String {
+    jiff::Timestamp::from_second(unix_s).map_or_else(|_| unix_s.to_string(), |time| time.to_string())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -129,5 +135,10 @@ mod tests {
         }
         assert_eq!(span(Duration::from_nanos(999_999)), "0 s");
         assert_eq!([90.4, 3_604.6, -1.0, f64::NAN].map(seconds), ["90 s", "1 h 5 s", "0 s", "0 s"]);
+    }
+
+    #[test]
+    fn times_are_utc() {
+        assert_eq!(timestamp(0), "1970-01-01T00:00:00Z");
     }
 }

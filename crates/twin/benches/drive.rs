@@ -7,11 +7,6 @@
 //! An argument gives the millions of I/Os of each case (default 10); `trace` has traces and shadows alone. A tiny run (`BENCH_TINY=1`, or under
 //! `cargo test`) does a thousandth of everything.
 
-#[path = "../../../benches/support/time.rs"]
-mod time;
-#[path = "../../../benches/support/tiny.rs"]
-mod tiny;
-
 use std::fs;
 use std::io::{self, Write as _};
 use std::ops::ControlFlow;
@@ -25,7 +20,7 @@ use ebbtide_volume::{
     RateLimit, ServiceTimes,
 };
 
-use time::Time;
+use ebbtide_testing::Time;
 
 struct Ignore;
 
@@ -67,7 +62,7 @@ const GROWTH_KIB: u64 = 1024;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let whole = !tiny::tiny();
+    let whole = !ebbtide_testing::tiny();
     let millions = arguments.iter().filter_map(|arg| arg.parse().ok()).next().unwrap_or(10_u64);
     let ios = millions * if whole { 1_000_000 } else { 1_000 };
     let unlimited = Limits { iops: None, throughput: None, ..gp3() };

@@ -7,8 +7,6 @@
 
 #[path = "../../../benches/support/accuracy_plot.rs"]
 mod plot;
-#[path = "../../../benches/support/tiny.rs"]
-mod tiny;
 
 use std::fmt::Write as _;
 use std::fs;
@@ -141,8 +139,11 @@ impl Bench {
             toml::from_str(include_str!("published/s9.toml")).expect("the rows are TOML");
         let mut profile = Profile::parse(profile).expect("the profile is one");
         profile.points.clear();
-        let (hour, half) =
-            if tiny::tiny() { (Nanos::from_secs(120), Nanos::from_secs(60)) } else { (HOUR, HALF) };
+        let (hour, half) = if ebbtide_testing::tiny() {
+            (Nanos::from_secs(120), Nanos::from_secs(60))
+        } else {
+            (HOUR, HALF)
+        };
         Self { catalog: Catalog::builtin(), profile, rows: published.row, sweep: published.sweep, hour, half }
     }
 
@@ -225,7 +226,7 @@ impl Bench {
         let row = &self.rows[CALIBRATED];
         let wanted = row.credits_end_s.expect("the calibrated row has an end of its credits");
         let (mut low, mut high) = (0.0, 1.0);
-        for _ in 0..if tiny::tiny() { 1 } else { 7 } {
+        for _ in 0..if ebbtide_testing::tiny() { 1 } else { 7 } {
             let middle = f64::midpoint(low, high);
             let end = self.credits_end(calibration, row, middle);
             if end.is_some_and(|end| end < wanted) { low = middle } else { high = middle }
@@ -539,7 +540,7 @@ fn hour_at_3000(bench: &Bench, calibration: &Calibration) -> f64 {
 fn sweep_of_30(bench: &Bench, calibration: &Calibration) -> f64 {
     let (began, before) = (Instant::now(), processor_s());
     let span = bench.hour.min(Nanos::from_secs(620));
-    for step in 1..=if tiny::tiny() { 2 } else { 30 } {
+    for step in 1..=if ebbtide_testing::tiny() { 2 } else { 30 } {
         let spec = Spec::parse(&format!("io2:size=600GiB,iops={}", step * 1_000)).expect("a spec");
         let volume = bench.catalog.resolve(&spec).expect("io2 has up to 64,000 IOPS").array(Nanos::ZERO);
         let setup = bench.setup(calibration, "10GiB", 1.0, volume, Nanos::from_secs(20));
@@ -557,7 +558,7 @@ const DESCRIBED: &str = include_str!("published/s9-tpcc.toml");
 
 fn main() {
     let write = std::env::args().any(|word| word == "--write");
-    if tiny::tiny() {
+    if ebbtide_testing::tiny() {
         println!("a tiny run: the hour is two minutes, and no figure means anything");
     }
     let observed = Bench::new(OBSERVED);
@@ -577,7 +578,7 @@ fn main() {
     );
     println!("{}", by_curve.text);
     let took = speed(&observed, &by_curve.calibration);
-    if tiny::tiny() {
+    if ebbtide_testing::tiny() {
         return;
     }
     let described = Bench::new(DESCRIBED);
@@ -619,8 +620,8 @@ fn speed(bench: &Bench, calibration: &Calibration) -> f64 {
     println!("an hour at 3,000 IOPS took {took:.2} s (limit: 5 s)\n");
     let sweep = sweep_of_30(bench, calibration);
     println!("a sweep of 30 volumes took {sweep:.1} s (limit: 30 s)\n");
-    assert!(tiny::tiny() || took <= 5.0, "an hour at 3,000 IOPS took {took:.2} s");
-    assert!(tiny::tiny() || sweep <= 30.0, "a sweep of 30 volumes took {sweep:.1} s");
+    assert!(ebbtide_testing::tiny() || took <= 5.0, "an hour at 3,000 IOPS took {took:.2} s");
+    assert!(ebbtide_testing::tiny() || sweep <= 30.0, "a sweep of 30 volumes took {sweep:.1} s");
     took
 }
 

@@ -2,9 +2,6 @@
 //! closed loop of 64. A tiny run (`BENCH_TINY=1`, or under `cargo test`) is a thousandth of one round.
 #![allow(clippy::unwrap_used)] // a bench fails by a panic
 
-#[path = "../../../benches/support/tiny.rs"]
-mod tiny;
-
 use std::{collections::VecDeque, hint::black_box, time::Instant};
 
 use ebbtide_volume::{
@@ -33,7 +30,7 @@ fn gp3() -> Limits {
 }
 
 fn main() {
-    let (rounds, ios) = if tiny::tiny() { (1, IOS / 1_000) } else { (ROUNDS, IOS) };
+    let (rounds, ios) = if ebbtide_testing::tiny() { (1, IOS / 1_000) } else { (ROUNDS, IOS) };
     let mut rates: Vec<_> = (0..rounds).map(|round| round_millions_per_second(round as u64, ios)).collect();
     rates.sort_by(f64::total_cmp);
     let (low, median, high) = (rates[0], rates[rounds / 2], rates[rounds - 1]);

@@ -67,23 +67,23 @@ struct RedoCosts {
 
 const MARIADB_REDO: RedoCosts = RedoCosts {
     transaction: 236.0,
-    index_update: 200.0,
-    plain_update: 52.0,
-    pair: 340.0,
-    insert: 0.0,
-    delete: 0.0,
-    bulk_row: 0.0,
+    index_update: 410.0,
+    plain_update: 60.0,
+    pair: 500.0,
+    insert: 80.0,
+    delete: 130.0,
+    bulk_row: 0.0, // not measured yet
     text: 2.02,
 };
 /// A transaction has a share of the blocks of 512 bytes that are not full when they are written.
 const MYSQL_REDO: RedoCosts = RedoCosts {
     transaction: 700.0,
-    index_update: 385.0,
-    plain_update: 70.0,
-    pair: 480.0,
-    insert: 0.0,
-    delete: 0.0,
-    bulk_row: 0.0,
+    index_update: 490.0,
+    plain_update: 80.0,
+    pair: 460.0,
+    insert: 160.0,
+    delete: 170.0,
+    bulk_row: 0.0, // not measured yet
     text: 2.1,
 };
 
@@ -223,17 +223,17 @@ pub const fn tpcc(maker: LogMaker) -> [TpccLogs; 5] {
     const NOTHING: TpccLogs = TpccLogs { redo: 0.0, binlog: 0.0 };
     match maker {
         LogMaker::MariaDb => [
-            TpccLogs { redo: 0.0, binlog: 0.0 },
-            TpccLogs { redo: 0.0, binlog: 0.0 },
+            TpccLogs { redo: 3_044.0, binlog: 13_635.0 },
+            TpccLogs { redo: 737.0, binlog: 2_605.0 },
             NOTHING,
-            TpccLogs { redo: 0.0, binlog: 0.0 },
+            TpccLogs { redo: 123_279.0, binlog: 30_212.0 },
             NOTHING,
         ],
         LogMaker::MySql => [
-            TpccLogs { redo: 0.0, binlog: 0.0 },
-            TpccLogs { redo: 0.0, binlog: 0.0 },
+            TpccLogs { redo: 4_904.0, binlog: 9_762.0 },
+            TpccLogs { redo: 1_852.0, binlog: 2_199.0 },
             NOTHING,
-            TpccLogs { redo: 0.0, binlog: 0.0 },
+            TpccLogs { redo: 26_305.0, binlog: 25_814.0 },
             NOTHING,
         ],
     }

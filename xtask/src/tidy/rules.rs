@@ -18,6 +18,8 @@ pub(super) struct Rules {
     pub(super) bans: Vec<Ban>,
     #[serde(default)]
     pub(super) modules: Modules,
+    #[serde(default)]
+    pub(super) paths: Paths,
     pub(super) repeat: Repeat,
     pub(super) sizes: Sizes,
 }
@@ -99,6 +101,24 @@ impl KnownCycle {
     pub(super) fn set(&self) -> BTreeSet<String> {
         self.modules.iter().cloned().collect()
     }
+}
+
+/// Attributes `#[path]`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Paths {
+    /// Those that lead out of their package: their number may shrink, not grow.
+    #[serde(default)]
+    pub(super) known: Vec<KnownPath>,
+}
+
+/// A `#[path]` that leads out of its package.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct KnownPath {
+    pub(super) file: String,
+    pub(super) path: String,
+    pub(super) reason: String,
 }
 
 /// Which tests `cargo xtask flaky` leaves out.

@@ -4,11 +4,11 @@ use ebbtide_report::Block;
 use ebbtide_text::seed;
 
 use super::*;
-use crate::browser::{browse, without_scripts};
 use crate::fixture::{PLAUSIBLE, REPLICAS, Shape, header, plausible};
 use crate::record::{Failure, GainRun, Gained, VerdictKind};
 use crate::sections::{self, keep, text};
 use crate::summary::{BAD, sentences::kind, summarize};
+use ebbtide_testing::browser::{browse, without_scripts};
 
 const SEED: u64 = 11;
 

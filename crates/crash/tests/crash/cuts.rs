@@ -16,8 +16,8 @@ use ebbtide_text::seed;
 use serde_json::json;
 
 use crate::harm::{self, Harm, unharmed};
-use crate::schema::assert_documented;
 use crate::support::{Bench, assert_results_are_documented, left_of, needs, options, parse, server};
+use ebbtide_testing::schema::assert_documented;
 
 /// Small tables and a small redo log: pages are written all the time.
 const BASE: &str = r#"

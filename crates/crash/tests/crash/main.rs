@@ -4,8 +4,6 @@
 
 mod cuts;
 mod harm;
-#[path = "../../../../tests/support/schema.rs"]
-mod schema;
 #[allow(dead_code, unused_imports, reason = "the tests of the lab use the rest of it")]
 #[path = "../../../lab/tests/run/support.rs"]
 mod support;

@@ -12,8 +12,6 @@ mod sleeper;
 #[allow(dead_code, clippy::unwrap_used, reason = "it is the tests' own, and they use the rest")]
 mod support;
 mod timing;
-#[path = "../../../../benches/support/tiny.rs"]
-mod tiny;
 
 use std::process::ExitCode;
 
@@ -22,7 +20,7 @@ const MIB: u64 = 1 << 20;
 fn main() -> ExitCode {
     // cargo passes --bench as well.
     let words: Vec<_> = std::env::args().skip(1).filter(|word| !word.starts_with("--")).collect();
-    let tiny = tiny::tiny();
+    let tiny = ebbtide_testing::tiny();
     let seconds = |default| if tiny { 2 } else { default };
     let seconds =
         |default| words.iter().find_map(|word| word.parse::<u32>().ok()).unwrap_or(seconds(default));

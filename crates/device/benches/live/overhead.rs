@@ -8,12 +8,12 @@ use std::{
     time::{Duration, Instant},
 };
 
+use ebbtide_testing::tiny;
 use tempfile::TempDir;
 
 use crate::{
     MIB, judge,
     support::{Attached, Measured, fill, fio, ideal, missing},
-    tiny::tiny,
 };
 
 const SIZE: u64 = 1024 * MIB;

@@ -2,10 +2,10 @@
 
 use super::synthetic::{self, Shape};
 use super::{synthetic_summary, *};
-use crate::browser::{browse, without_scripts};
 use crate::record::BatchUse;
 use crate::sections::{self, keep, text};
 use crate::summary::{Bottleneck, Limiter, Note, Verdict, repetition, summarize};
+use ebbtide_testing::browser::{browse, without_scripts};
 
 const SEED: u64 = 11;
 

@@ -6,8 +6,6 @@ mod backup;
 mod ends;
 mod others;
 mod refusals;
-#[path = "../../../../tests/support/schema.rs"]
-mod schema;
 mod support;
 mod topology;
 mod tpcc;

@@ -11,7 +11,7 @@ use ebbtide_load::Cancel;
 use ebbtide_mysql::{Binary, ServerError};
 use tempfile::TempDir;
 
-use crate::schema::assert_documented;
+use ebbtide_testing::schema::assert_documented;
 
 /// Two arms that differ in one setting, on 20,000 rows.
 pub(crate) const TWO_ARMS: &str = r#"

@@ -11,8 +11,8 @@ use ebbtide_lab::summary::summarize;
 use ebbtide_load::Cancel;
 use ebbtide_mysql::Binary;
 
-use crate::schema::assert_documented;
 use crate::support::{Bench, assert_results_are_documented, left_of, needs, options, parse};
+use ebbtide_testing::schema::assert_documented;
 
 const ONE: &str = r#"
 title = "TPC-C"

@@ -9,8 +9,8 @@ use ebbtide_lab::run::{self, Event, Phase};
 use ebbtide_lab::summary::summarize;
 use ebbtide_load::Cancel;
 
-use crate::schema::assert_documented;
 use crate::support::{Bench, TWO_ARMS, assert_results_are_documented, left_of, needs};
+use ebbtide_testing::schema::assert_documented;
 
 fn show(trial: &Trial) {
     println!("{}: {:?} {:?} took {:.1} s", trial.arm, trial.outcome, trial.notes, trial.took_s);

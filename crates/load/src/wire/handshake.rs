@@ -37,6 +37,7 @@ pub(super) fn log_in(
     if greeting.first() == Some(&0xFF) {
         return Err(refused(&greeting));
     }
+    check_nonce_length(&greeting)?;
     let greeting: HandshakePacket<'_> = ParseBuf(&greeting).parse(()).map_err(protocol)?;
     let capabilities = capabilities(&greeting, target)?;
     let mariadb = mariadb_capabilities(&greeting);
@@ -55,6 +56,19 @@ pub(super) fn log_in(
         cache_metadata: mariadb.contains(MariadbCapabilities::MARIADB_CLIENT_CACHE_METADATA),
     };
     Ok(HandshakeResult { dialect, version: own_version(&greeting.server_version_str()).to_owned() })
+}
+
+/// Refuses a length of the nonce that no server says: `mysql_common` cannot read all of them.
+fn check_nonce_length(greeting: &[u8]) -> Result<(), LoadError> {
+    // Behind the version, which a zero ends: 4 bytes of the connection, 8 of the nonce, a filler, 2 of capabilities, 1 of the
+    // collation, 2 of the status, 2 of capabilities.
+    let version_end = greeting.iter().skip(1).position(|byte| *byte == 0);
+    match version_end.and_then(|end| greeting.get(1 + end + 1 + 20)) {
+        Some(length @ 128..) => {
+            Err(LoadError::Protocol(format!("the greeting has a nonce of {length} bytes")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A server's version without what MariaDB puts before it in its greeting: `10.11.19-MariaDB` for
@@ -254,4 +268,23 @@ impl<'a> Method<'a> {
 
 fn protocol(error: std::io::Error) -> LoadError {
     LoadError::Protocol(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A greeting as far as the nonce's length.
+    fn greeting(nonce_length: u8) -> Vec<u8> {
+        [&b"\x0a10.11.19-MariaDB\0"[..], &[0; 20], &[nonce_length], &[0; 10]].concat()
+    }
+
+    #[test]
+    fn a_nonce_longer_than_any_servers_is_refused() {
+        assert!(check_nonce_length(&greeting(21)).is_ok());
+        let refused = check_nonce_length(&greeting(255)).unwrap_err().to_string();
+        assert!(refused.contains("a nonce of 255 bytes"), "{refused}");
+        // What ends before is the library's to refuse.
+        assert!(check_nonce_length(b"\x0a10.11").is_ok());
+    }
 }

@@ -238,7 +238,7 @@ impl Server {
 
     pub(crate) fn run(&self, options: &RunOptions) -> RunReport {
         let report = ebbtide_load::run(&self.target(), options, &Cancel::default(), &mut |_| {}).unwrap();
-        crate::documented::assert_documented(&["load", "run"], &serde_json::to_value(&report).unwrap());
+        ebbtide_testing::schema::assert_documented(&["load", "run"], &serde_json::to_value(&report).unwrap());
         report
     }
 

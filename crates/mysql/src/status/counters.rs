@@ -2,9 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use ebbtide_observe::{Interval, Rates, Readings};
-
-use super::sources::UPTIME;
+use ebbtide_observe::{Interval, Rates, Readings, UPTIME};
 
 /// A server's status at one moment.
 #[derive(Debug, Clone)]

@@ -148,7 +148,7 @@ fn second_look(
     }
     seen.rates = Some(Counters::between(before, &after));
     let now = variables(sampler.session())?;
-    seen.changed = seen.variables.as_ref().map(|before| changed(before, &now)).unwrap_or_default();
+    seen.changed = seen.variables.as_ref().map(|before| before.changed_in(&now)).unwrap_or_default();
     Ok(true)
 }
 
@@ -174,29 +174,5 @@ fn wait(
             asked = Instant::now();
         }
         std::thread::sleep(left.min(Duration::from_millis(200)));
-    }
-}
-
-/// Settings whose values differ; positions and clocks, which the server moves by itself, are none.
-pub(crate) fn changed(before: &Variables, now: &Variables) -> Vec<String> {
-    let moves = |name: &str| {
-        name.starts_with("gtid_")
-            || matches!(name, "timestamp" | "rand_seed1" | "rand_seed2" | "innodb_thread_sleep_delay")
-    };
-    let differs =
-        |(name, value): &(&str, &str)| !moves(name) && now.get(name).is_some_and(|now| now != *value);
-    before.iter().filter(differs).map(|(name, _)| name.to_owned()).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_setting_that_was_changed_is_named_and_a_position_is_none() {
-        let before = Variables::from_iter([("sync_binlog", "1"), ("gtid_executed", "a:1"), ("port", "3306")]);
-        let now = Variables::from_iter([("sync_binlog", "0"), ("gtid_executed", "a:2"), ("port", "3306")]);
-        assert_eq!(changed(&before, &now), ["sync_binlog"]);
-        assert!(changed(&before, &before).is_empty());
     }
 }

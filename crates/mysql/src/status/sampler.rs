@@ -4,10 +4,9 @@ use std::time::Instant;
 
 use ebbtide_load::{LoadError, Session};
 use ebbtide_observe::metric::FileColumn;
-use ebbtide_observe::{Counter, Readings};
+use ebbtide_observe::{AskedCounters, Counter, Readings};
 
 use super::counters::Counters;
-use super::sources::Asked;
 use crate::{Binary, Flavour};
 
 /// A status that could not be read.
@@ -19,7 +18,7 @@ pub struct StatusError(#[from] LoadError);
 #[derive(Debug)]
 pub struct StatusSampler {
     session: Session,
-    asked: Asked,
+    asked: AskedCounters,
     status: String,
     metrics: Option<String>,
     files: Option<String>,
@@ -52,7 +51,7 @@ impl StatusSampler {
     /// # Errors
     /// A broken connection, or a server that refuses what every account may ask for.
     pub fn open_as_it_is(mut session: Session, flavour: Flavour) -> Result<Self, StatusError> {
-        let asked = Asked::of(flavour);
+        let asked = AskedCounters::of(flavour);
         let status = format!("SHOW GLOBAL STATUS WHERE Variable_name IN ({})", quoted(asked.status()));
         let metrics = open_metrics(&mut session, flavour, &asked)?;
         let waits = has_waits(&mut session)?;
@@ -146,7 +145,7 @@ fn has_checkpoint(readings: &Readings) -> bool {
 }
 
 /// Keeps the numbers of the lines that were asked for, from the last column of the engine's status.
-fn keep_lines(readings: &mut Readings, row: Option<&Vec<Option<String>>>, asked: &Asked) {
+fn keep_lines(readings: &mut Readings, row: Option<&Vec<Option<String>>>, asked: &AskedCounters) {
     let Some(Some(text)) = row.and_then(|row| row.last()) else { return };
     for name in asked.engine() {
         let number = |line: &str| line.trim().strip_prefix(name)?.trim().parse::<u64>().ok();
@@ -189,7 +188,7 @@ fn is_on(flavour: Flavour) -> &'static str {
 
 /// Has a server count the metrics that are read here.
 fn turn_on_metrics(session: &mut Session, flavour: Flavour) -> Result<(), StatusError> {
-    let names = quoted(Asked::of(flavour).metrics());
+    let names = quoted(AskedCounters::of(flavour).metrics());
     let on = is_on(flavour);
     for name in firsts(session.rows(&format!("SELECT NAME {METRICS} ({names}) AND NOT {on}"))?) {
         // A name that this version does not let itself be turned on is missing when they are read.
@@ -202,7 +201,7 @@ fn turn_on_metrics(session: &mut Session, flavour: Flavour) -> Result<(), Status
 fn open_metrics(
     session: &mut Session,
     flavour: Flavour,
-    asked: &Asked,
+    asked: &AskedCounters,
 ) -> Result<Option<String>, StatusError> {
     let names = quoted(asked.metrics());
     let on = is_on(flavour);
@@ -222,7 +221,7 @@ fn has_waits(session: &mut Session) -> Result<bool, StatusError> {
 }
 
 /// The statement for the files that are instrumented and timed.
-fn open_files(session: &mut Session, asked: &Asked) -> Result<Option<String>, StatusError> {
+fn open_files(session: &mut Session, asked: &AskedCounters) -> Result<Option<String>, StatusError> {
     let columns = FILE_COLUMNS.map(|(_, column)| column).join(", ");
     Ok(timed(session, asked.files().into_iter())?.map(|list| {
         format!(
@@ -233,7 +232,7 @@ fn open_files(session: &mut Session, asked: &Asked) -> Result<Option<String>, St
 }
 
 /// The statement for the mutexes that are instrumented and timed.
-fn open_mutexes(session: &mut Session, asked: &Asked) -> Result<Option<String>, StatusError> {
+fn open_mutexes(session: &mut Session, asked: &AskedCounters) -> Result<Option<String>, StatusError> {
     Ok(timed(session, asked.waits())?.map(|list| {
         format!(
             "SELECT EVENT_NAME, SUM_TIMER_WAIT \
@@ -289,7 +288,7 @@ mod tests {
     /// The part of the log, as MySQL 5.7 and MariaDB 10.4, and as MySQL 8.0 print it.
     #[test]
     fn the_lines_of_the_log_are_read_of_the_engines_status() {
-        let asked = Asked::of(Flavour::MySql);
+        let asked = AskedCounters::of(Flavour::MySql);
         let keep = |text: &str| {
             let mut readings = Readings::default();
             let row = ["InnoDB", "", text].map(|cell| Some(cell.to_owned())).to_vec();

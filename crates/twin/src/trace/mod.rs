@@ -51,6 +51,18 @@ pub enum Device {
     All,
 }
 
+impl Device {
+    /// The device that a name stands for: `all` for those of every device, and none for the only one.
+    #[must_use]
+    pub fn named(name: Option<&str>) -> Self {
+        match name {
+            None => Self::Only,
+            Some("all") => Self::All,
+            Some(name) => Self::Named(name.to_owned()),
+        }
+    }
+}
+
 /// How a trace is read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Options {

@@ -1,0 +1,203 @@
+//! The load: of files that other tools wrote, of a trace, of a run, or of a profile.
+
+use std::path::PathBuf;
+
+use ebbtide_advisor::sizing::LoadOrigin;
+use ebbtide_captured::{CLOUDWATCH, Input, Recorded, RecordedError, recorded};
+use ebbtide_catalog::{Catalog, InstanceType};
+use ebbtide_observe::VolumeLoad;
+use ebbtide_twin::trace::{Device, Options};
+
+use super::error::{SizingError, TraceOption};
+use super::files::{self, text_of_file};
+use super::request::SizingRequest;
+use super::run::of_run;
+use super::traced::of_trace;
+use crate::profile::is_run;
+use crate::server::ModelledServer;
+
+/// A load, and where it comes from.
+#[derive(Debug)]
+pub struct Source {
+    /// The volume, where the files name it; empty where they do not.
+    pub volume: String,
+    /// Files and tool, for people.
+    pub what: String,
+    /// It.
+    pub load: VolumeLoad,
+    /// How its operations are counted.
+    pub origin: LoadOrigin,
+    /// What has to be known of the figures.
+    pub notes: Vec<String>,
+    /// Bytes of redo log a second, where they are known.
+    pub log_bytes: Option<f64>,
+    /// The server of a profile; its load is what the model gives.
+    pub server: Option<ModelledServer>,
+}
+
+impl Source {
+    /// Reads what the request names: a load, or one of each volume that metrics tell of. Of a profile the load is made later:
+    /// see [`super::modelled`].
+    pub(super) fn read(
+        request: &SizingRequest,
+        catalog: &Catalog,
+        instance: Option<&InstanceType>,
+    ) -> Result<Vec<Self>, SizingError> {
+        let shown: Vec<String> = request.from.iter().map(|path| path.display().to_string()).collect();
+        if let [path] = &request.from[..] {
+            let is_profile = path.is_file() && path.extension().is_some_and(|extension| extension == "toml");
+            if path.is_dir() || is_profile {
+                of_traces_alone(request, "a run, a folder of records, or a profile")?;
+            }
+            if let Some(found) = files::of(path).filter(|_| !is_run(path)) {
+                let (texts, notes) = files::records(path, &found)?;
+                return Self::of_texts(request, &texts, &path.display().to_string(), &notes);
+            }
+            if path.is_dir() {
+                return of_run(path, request.arm.as_deref(), request.device.as_deref()).map(
+                    |(load, what, notes)| {
+                        vec![Self::recorded(format!("{}: {what}", path.display()), load, notes)]
+                    },
+                );
+            }
+            if is_profile {
+                let server = ModelledServer::read(path, catalog, instance, request.seed)?;
+                if let Some(by) = server.profile.machine.divided_by.filter(|by| *by > 1) {
+                    return Err(SizingError::Share { path: path.clone(), divided_by: by });
+                }
+                let what = format!("{}: a profile, by the model of InnoDB", path.display());
+                let source = Self::recorded(what, VolumeLoad::default(), Vec::new());
+                return Ok(vec![Self { server: Some(server), origin: LoadOrigin::Model, ..source }]);
+            }
+        }
+        // A file whose format as a trace is named is one.
+        let named = request.trace_format.is_some() && request.from.len() == 1;
+        match if named { None } else { texts(&request.from)? } {
+            Some(texts) => {
+                of_traces_alone(request, "the text of a tool")?;
+                Self::of_texts(request, &texts, &shown.join(", "), &[])
+            }
+            None => {
+                let options = Options {
+                    format: request.trace_format,
+                    device: Device::named(request.device.as_deref()),
+                    unit_ns: request.trace_unit_ns,
+                };
+                let (load, notes) = of_trace(&request.from[0], &options)?;
+                let what = format!("{}: a trace", shown[0]);
+                Ok(vec![Self { origin: LoadOrigin::Trace, ..Self::recorded(what, load, notes) }])
+            }
+        }
+    }
+
+    /// A load that a tool on the host recorded.
+    fn recorded(what: String, load: VolumeLoad, notes: Vec<String>) -> Self {
+        Self {
+            volume: String::new(),
+            what,
+            load,
+            origin: LoadOrigin::Host,
+            notes,
+            log_bytes: None,
+            server: None,
+        }
+    }
+
+    /// The loads of texts of one tool, which people know by `shown`.
+    fn of_texts(
+        request: &SizingRequest,
+        texts: &[Input],
+        shown: &str,
+        notes: &[String],
+    ) -> Result<Vec<Self>, SizingError> {
+        let all = recorded(texts, request.interval.map(ebbtide_volume::Nanos::as_secs_f64))?;
+        let origin = origin(&all);
+        let (volumes, idle) = chosen(&all, request.device.as_deref())?;
+        let notes = || notes.iter().chain(&all.notes).cloned().chain(idle.clone()).collect();
+        let of_volume = |(name, load): (String, VolumeLoad)| {
+            let of = if name.is_empty() { String::new() } else { format!(" of {name}") };
+            let what = format!("{shown}: {}{of}", all.tool);
+            Self { origin, volume: name, ..Self::recorded(what, load, notes()) }
+        };
+        Ok(volumes.into_iter().map(of_volume).collect())
+    }
+}
+
+/// How a tool counts operations.
+fn origin(recorded: &Recorded) -> LoadOrigin {
+    match recorded.tool {
+        CLOUDWATCH => LoadOrigin::EbsMetrics,
+        _ if recorded.together => LoadOrigin::HostTogether,
+        _ => LoadOrigin::Host,
+    }
+}
+
+/// Refuses options that only a trace has.
+fn of_traces_alone(request: &SizingRequest, what: &'static str) -> Result<(), SizingError> {
+    let given = [
+        (TraceOption::Format, request.trace_format.is_some()),
+        (TraceOption::Unit, request.trace_unit_ns.is_some()),
+    ];
+    match given.into_iter().find(|(_, is_given)| *is_given) {
+        Some((option, _)) => Err(SizingError::NotATrace { option, path: request.from[0].clone(), what }),
+        None => Ok(()),
+    }
+}
+
+/// The files as texts; None where the one file is a trace.
+fn texts(paths: &[PathBuf]) -> Result<Option<Vec<Input>>, SizingError> {
+    let mut texts = Vec::new();
+    for path in paths {
+        let input = text_of_file(path)?;
+        let is_record = |input: &Input| {
+            !matches!(recorded(std::slice::from_ref(input), Some(1.0)), Err(RecordedError::Unknown { .. }))
+        };
+        match input {
+            Some(input) if paths.len() > 1 || is_record(&input) => texts.push(input),
+            _ if paths.len() == 1 => return Ok(None),
+            _ => return Err(SizingError::NotAText { path: path.clone() }),
+        }
+    }
+    Ok(Some(texts))
+}
+
+/// Loads with the names of their volumes or devices.
+type NamedLoads = Vec<(String, VolumeLoad)>;
+
+/// The load of the device that was named, or of the only one that did something; of metrics those of all volumes that did. With
+/// it, for people, the volumes that are left out since they did nothing.
+fn chosen(all: &Recorded, device: Option<&str>) -> Result<(NamedLoads, Option<String>), SizingError> {
+    // Metrics of one volume may name none.
+    let names = || all.loads.keys().filter(|name| !name.is_empty()).cloned().collect::<Vec<_>>();
+    if let Some(name) = device {
+        return match all.loads.get(name) {
+            Some(load) => Ok((vec![(name.to_owned(), load.clone())], None)),
+            None => Err(SizingError::UnknownDevice { device: name.to_owned(), devices: names() }),
+        };
+    }
+    let is_busy = |name: &str, load: &VolumeLoad| {
+        let works = load.intervals.iter().any(|one| one.ios() > 0.0);
+        works && !name.starts_with("loop") && !name.starts_with("ram")
+    };
+    let (busy, idle): (Vec<_>, Vec<_>) = all.loads.iter().partition(|(name, load)| is_busy(name, load));
+    match busy[..] {
+        [] => Err(SizingError::Idle {
+            intervals: all.loads.values().map(|load| load.intervals.len()).sum(),
+            devices: names(),
+        }),
+        [(first, _), (second, _), ..] if all.tool != CLOUDWATCH => Err(SizingError::SeveralDevices {
+            first: first.clone(),
+            second: second.clone(),
+            devices: names(),
+        }),
+        _ => {
+            let idle: Vec<&str> =
+                idle.iter().map(|(name, _)| name.as_str()).filter(|name| !name.is_empty()).collect();
+            let left_out = (all.tool == CLOUDWATCH && !idle.is_empty()).then(|| {
+                format!("left out, since the metrics have no operation of them: {}", idle.join(", "))
+            });
+            let taken = |(name, load): &(&String, &VolumeLoad)| ((*name).clone(), (*load).clone());
+            Ok((busy.iter().map(taken).collect(), left_out))
+        }
+    }
+}
