@@ -13,6 +13,9 @@ pub mod probe;
 pub mod proof;
 pub mod storage;
 
+#[cfg(any(test, feature = "fixtures"))]
+pub mod fixture;
+
 pub use baseline::BaselineError;
 pub use look::{LookError, LookOptions, Looked, look};
 pub use probe::ProbeError;

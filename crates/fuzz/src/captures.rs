@@ -21,9 +21,7 @@ fn input(text: &str) -> Input {
 }
 
 fn judge(observation: &Observation) {
-    for check in ebbtide_advisor::checks() {
-        drop(check.run(observation, &CATALOG));
-    }
+    drop(ebbtide_advisor::judge(observation, &CATALOG));
 }
 
 /// What the doctor reads.

@@ -257,11 +257,10 @@ mod tests {
     use ebbtide_lab::experiment::{self, Experiment, Overrides, Role};
     use ebbtide_lab::run::{self as lab, Plan};
     use ebbtide_mysql::{Flavour, Version};
-    use ebbtide_observe::{
-        Facts, FileSystem, Files, Origin, Rates, ServerDirectory, Span, StatusVariables, Variables,
-    };
+    use ebbtide_observe::{FileSystem, Files, Rates, ServerDirectory, StatusVariables, Variables};
 
     use super::*;
+    use crate::fixture::busy_mariadb as seen;
     use ebbtide_advisor::judge;
 
     fn binary() -> Binary {
@@ -270,46 +269,6 @@ mod tests {
             flavour: Flavour::MariaDb,
             version: Version::new(10, 11, 14),
             text: "Ver 10.11.14-MariaDB".into(),
-        }
-    }
-
-    /// A MariaDB with a small redo log, no sync of its binary log, and 100 transactions a second.
-    fn seen(more: &[(&str, &str)]) -> Observation {
-        let variables: Variables = [
-            ("version", "10.11.19-MariaDB"),
-            ("log_bin", "ON"),
-            ("sync_binlog", "0"),
-            ("binlog_format", "ROW"),
-            ("innodb_buffer_pool_size", "4294967296"),
-            ("innodb_log_file_size", "50331648"),
-            ("innodb_flush_log_at_trx_commit", "1"),
-            ("innodb_io_capacity", "400"),
-            ("innodb_page_size", "16384"),
-        ]
-        .iter()
-        .chain(more)
-        .copied()
-        .collect();
-        let rates = Rates {
-            commits: Some(100.0),
-            read_statements: Some(1_000.0),
-            write_statements: Some(300.0),
-            redo_bytes: Some(1e6),
-            threads_running: Some(32.0),
-            data_pages: Some(200_000.0),
-            page_reads: Some(0.0),
-            ..Rates::default()
-        };
-        let growth = [("com_update", 200.0), ("com_insert", 50.0), ("com_delete", 50.0)];
-        let growth = growth.map(|(name, value)| (name.to_owned(), value));
-        Observation {
-            span: Some(Span { began_unix_s: None, seconds: 60.0, restarted: false }),
-            facts: Some(Facts::of(&variables)),
-            variables: Some(variables),
-            rates: Some(rates),
-            status: Some(StatusVariables { last: Variables::default(), growth_per_s: growth.into() }),
-            volume: Some("gp3:size=500GiB,iops=6000".into()),
-            ..Observation::of(Origin::Capture { path: "/c".into() })
         }
     }
 
@@ -349,7 +308,7 @@ mod tests {
             (setting(before, "redo_capacity"), setting(before, "sync_binlog")),
             ("8388608".into(), "0".into())
         );
-        assert_eq!(setting(redo, "redo_capacity"), "452984832", "3.6 GB in eight parts");
+        assert_eq!(setting(redo, "redo_capacity"), "570425344", "4.6 GB in eight parts");
         assert_eq!((setting(redo, "sync_binlog"), setting(binlog, "sync_binlog")), ("0".into(), "1".into()));
         assert_eq!((before.load.connections, before.instance.divided_by), (4, 8));
         assert_eq!(before.volumes[&Role::Data], "gp3:size=500GiB,iops=6000");

@@ -19,7 +19,6 @@ pub(super) fn of_run(
     let run: LabRun =
         results.map_err(|error| SizingError::Run { dir: dir.to_owned(), error: error.into() })?.run;
     let mut arms: Vec<&str> = run.trials.iter().map(|trial| trial.arm.as_str()).collect();
-    arms.dedup();
     arms.sort_unstable();
     arms.dedup();
     let arm = match (arm, &arms[..]) {
