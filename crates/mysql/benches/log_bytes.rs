@@ -12,9 +12,6 @@
 //! writes blocks of 512 bytes, then has more written and the same LSN.
 #![allow(clippy::unwrap_used)] // a bench fails by a panic
 
-#[path = "../../../benches/support/tiny.rs"]
-mod tiny;
-
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -25,6 +22,7 @@ use ebbtide_load::{
     execute, load,
 };
 use ebbtide_mysql::{Binary, Layout, Server, ServerPlan, Settings, WorkPaths, initialize};
+use ebbtide_testing::tiny;
 use ebbtide_workload::tpcc::{Constants, Tpcc};
 use ebbtide_workload::{Description, Distribution, Program};
 
@@ -273,7 +271,7 @@ fn main() -> ExitCode {
     let (only, part) = (option("--only"), option("--part"));
     let base = option("--dir").map_or("/var/tmp", String::as_str);
     let is_wanted = |name: &str| only.is_none_or(|words| words.split(',').any(|word| name.contains(word)));
-    let transactions = if tiny::tiny() { 40 } else { 8_000 };
+    let transactions = if tiny() { 40 } else { 8_000 };
     let mut measured = 0;
     for (name, detect) in SERVERS.into_iter().filter(|(name, _)| is_wanted(name)) {
         let path = (detect != "system").then(|| Path::new(detect));
@@ -299,7 +297,7 @@ fn main() -> ExitCode {
         }
         bench.server.stop(Duration::from_secs(120)).unwrap();
         measured += 1;
-        if tiny::tiny() {
+        if tiny() {
             break;
         }
     }
