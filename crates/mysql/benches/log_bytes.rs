@@ -1,15 +1,18 @@
 //! Bytes that statements of sysbench's scripts and TPC-C's transactions add to the redo log and the binary log of real servers.
 //!
 //! The table of `ebbtide_workload::log_bytes` is of this bench. Each case is executed alone, by 8 connections in a closed loop,
-//! with both logs synced at each commit and whole row images in the binary log. The redo log is read once purge has ended, so that
-//! its records count too; the sequence number (LSN) tells of the records, `Innodb_os_log_written` of what the server wrote.
-//! Statements are measured once and ten times in a transaction: the difference is the statement, the rest the transaction.
-//! Before, each index is changed until its pages are no longer as full as they were loaded: splitting them is most of the redo of
-//! the first changes, and little of a server's that has run for hours.
+//! with both logs synced at each commit and whole row images in the binary log. Printed is what a transaction adds: to the log
+//! sequence number, which counts the records of redo, to `Innodb_os_log_written`, which is what the server wrote, and to the
+//! binary log. Redo is read once purge has ended, so that its records count too. A statement is measured once and ten times in a
+//! transaction, which tells what the statement adds and what the transaction does.
 //!
-//! A tiny run (`BENCH_TINY=1`) takes one server and a few transactions. `--only WORD,WORD`: the servers whose names have one of the
-//! words. `--part sysbench|tpcc`: that alone. `--dir DIR` has the data; in /dev/shm a sync takes no time, so that fewer commits share a write of the log: MySQL, which
-//! writes blocks of 512 bytes, then has more written and the same LSN.
+//! Before, each index is changed until its pages are no longer as full as they were loaded: splitting them is most of the redo of
+//! the first changes, and little of that of a server that has run for hours.
+//!
+//! `--only WORD,WORD`: the servers whose names have one of the words. `--part statements|scripts|tpcc`: that alone. `--dir DIR` has the
+//! data (default /var/tmp). In /dev/shm a sync takes no time, so that fewer commits share a write of the log: MySQL, which writes
+//! blocks of 512 bytes, then has more written, and the same LSN. A tiny run (`BENCH_TINY=1`) takes one server and a few
+//! transactions.
 #![allow(clippy::unwrap_used)] // a bench fails by a panic
 
 use std::path::Path;
@@ -83,20 +86,6 @@ impl Logs {
             written: (self.written - before.written) / count,
             binlog: (self.binlog - before.binlog) / count,
         }
-    }
-
-    /// Of a statement, and of a transaction without it, where `ten` of them are in one.
-    fn split(self, ten: Self) -> (Self, Self) {
-        let of = |once: f64, repeated: f64| {
-            let each = (repeated - once) / f64::from(REPEATS - 1);
-            (each, once - each)
-        };
-        let (lsn, written, binlog) =
-            (of(self.lsn, ten.lsn), of(self.written, ten.written), of(self.binlog, ten.binlog));
-        (
-            Self { lsn: lsn.0, written: written.0, binlog: binlog.0 },
-            Self { lsn: lsn.1, written: written.1, binlog: binlog.1 },
-        )
     }
 }
 
@@ -202,8 +191,8 @@ fn row(what: &str, logs: Logs) {
     println!("{what:<46} {:>9.0} {:>9.0} {:>9.0}", logs.lsn, logs.written, logs.binlog);
 }
 
-/// The statements of sysbench's scripts.
-fn sysbench(bench: &mut Bench, transactions: u64) {
+/// The statements of sysbench's scripts that write, by the length of their texts.
+fn statements(bench: &mut Bench, transactions: u64) {
     let all_lengths = [RowLengths { c: 30, pad: 30 }, RowLengths::SYSBENCH, RowLengths { c: 600, pad: 300 }];
     for lengths in all_lengths {
         bench.load(&options(Workload::ReadWrite, lengths, Mix::default()).sysbench().describe());
@@ -219,12 +208,14 @@ fn sysbench(bench: &mut Bench, transactions: u64) {
             let once = bench.sysbench(Workload::WriteOnly, lengths, mix(1), transactions);
             let ten = transactions.div_ceil(u64::from(REPEATS / 2));
             let ten = bench.sysbench(Workload::WriteOnly, lengths, mix(REPEATS), ten);
-            let (statement, transaction) = once.split(ten);
-            row(&format!("{name}, c {c}, pad {pad}"), statement);
-            row("  its transaction besides", transaction);
+            row(&format!("{name}, c {c}, pad {pad}"), once);
+            row(&format!("{REPEATS} times {name}, c {c}, pad {pad}"), ten);
         }
     }
-    // By themselves, as sysbench's other scripts send them.
+}
+
+/// sysbench's scripts that write.
+fn scripts(bench: &mut Bench, transactions: u64) {
     let usual = RowLengths::SYSBENCH;
     for workload in [
         Workload::UpdateIndex,
@@ -236,12 +227,12 @@ fn sysbench(bench: &mut Bench, transactions: u64) {
         bench.load(&options(workload, usual, Mix::default()).sysbench().describe());
         bench.warm_up(usual, transactions);
         let logs = bench.sysbench(workload, usual, Mix::default(), transactions);
-        row(&format!("{} (a transaction)", workload.name()), logs);
+        row(workload.name(), logs);
     }
     let bulk = options(Workload::BulkInsert, usual, Mix::default());
     let description = bulk.sysbench().describe();
     bench.load(&description);
-    row("bulk_insert (a row)", bench.measure(description, transactions * 20));
+    row("bulk_insert, a row", bench.measure(description, transactions * 20));
 }
 
 /// The transactions of TPC-C.
@@ -283,17 +274,16 @@ fn main() -> ExitCode {
             }
         };
         println!("{name} ({}), seed 1, {CONNECTIONS} connections", binary.version);
-        println!("{:<46} {:>9} {:>9} {:>9}", "bytes of each", "redo LSN", "written", "binlog");
+        println!("{:<46} {:>9} {:>9} {:>9}", "bytes of a transaction", "redo LSN", "written", "binlog");
         let dir = tempfile::Builder::new().prefix("ebbtide-lb-").tempdir_in(base).unwrap();
         // The server's user passes through it.
         let open = <std::fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o711);
         std::fs::set_permissions(dir.path(), open).unwrap();
         let mut bench = Bench::start(binary, dir.path());
-        if part.is_none_or(|part| part == "sysbench") {
-            sysbench(&mut bench, transactions);
-        }
-        if part.is_none_or(|part| part == "tpcc") {
-            tpcc(&mut bench, transactions);
+        let parts: [(&str, fn(&mut Bench, u64)); 3] =
+            [("statements", statements), ("scripts", scripts), ("tpcc", tpcc)];
+        for (_, measure) in parts.into_iter().filter(|(name, _)| part.is_none_or(|part| part == name)) {
+            measure(&mut bench, transactions);
         }
         bench.server.stop(Duration::from_secs(120)).unwrap();
         measured += 1;
