@@ -237,7 +237,7 @@ fn scripts(bench: &mut Bench, transactions: u64) {
 
 /// The transactions of TPC-C.
 fn tpcc(bench: &mut Bench, transactions: u64) {
-    let prepare = TpccPrepareOptions { foreign_keys: false, threads: 2, ..TpccPrepareOptions::new() };
+    let prepare = TpccPrepareOptions { threads: 2, ..TpccPrepareOptions::new() };
     bench.load(&prepare.tpcc().describe());
     let tpcc = Tpcc { constants: Constants::of_run(1, None), ..prepare.tpcc() };
     // New orders are delivered later: they come first.
