@@ -32,6 +32,7 @@ mod values;
 mod sent;
 
 pub mod invariant;
+pub mod log_bytes;
 pub mod sysbench;
 pub mod tpcc;
 

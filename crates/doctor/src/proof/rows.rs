@@ -8,96 +8,16 @@ use std::collections::BTreeMap;
 use ebbtide_load::RowLengths;
 use ebbtide_observe::Observation;
 use ebbtide_observe::metric::Maker;
+use ebbtide_workload::log_bytes::{self, BinlogImage, Changes, LogMaker};
 
 use super::mix::{Mix, whole};
 use super::shape::{Shape, page_bytes};
-
-/// What changes add to the redo log, bytes: undo records, indexes, and what purge does.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct RedoCosts {
-    /// The beginning and the end of a transaction.
-    transaction: f64,
-    /// An update of the column with an index.
-    index_update: f64,
-    /// An update of the column without one, besides its text.
-    plain_update: f64,
-    /// A delete and an insert of one row, besides its texts.
-    pair: f64,
-    /// A byte of a text that changes: its new value is in the page's records, and its old one in the undo record
-    /// (`trx0rec.cc`). An insert over a row that is marked as deleted is such a change
-    /// (`row_ins_clust_index_entry_by_modify`).
-    text: f64,
-}
-
-/// MariaDB 10.11.19: 2 tables of 10,000 or 40,000 rows, 8 clients, redo log synced at each commit, with the growth of
-/// `Innodb_os_log_written` until purge had ended. Texts of 30 to 1,500 characters are within a tenth of it.
-const MARIADB: RedoCosts =
-    RedoCosts { transaction: 236.0, index_update: 200.0, plain_update: 52.0, pair: 340.0, text: 2.02 };
-/// MySQL 9.7.4, measured in the same way. A transaction has a share of the blocks of 512 bytes that are not full when they are
-/// written.
-const MYSQL: RedoCosts =
-    RedoCosts { transaction: 700.0, index_update: 385.0, plain_update: 70.0, pair: 480.0, text: 2.1 };
-
-/// What events add to the binary log, bytes, as it was measured beside the redo log.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct BinlogCosts {
-    /// The events around those of a transaction: its GTID, its beginning and its end.
-    transaction: f64,
-    /// The events of a statement besides the images of its rows.
-    statement: f64,
-    /// What those of an INSERT have more: its text is longer.
-    insert: f64,
-    /// Whether the text of a statement, with its values, stands before the images of its rows
-    /// (`binlog_annotate_row_events`, on by default).
-    annotated: bool,
-}
-
-const MARIADB_BINLOG: BinlogCosts =
-    BinlogCosts { transaction: 83.0, statement: 141.0, insert: 32.0, annotated: true };
-const MYSQL_BINLOG: BinlogCosts =
-    BinlogCosts { transaction: 205.0, statement: 91.0, insert: 0.0, annotated: false };
-/// Id, k, the lengths of both texts and the null bits in a row image, bytes.
-const BINLOG_ROW: f64 = 13.0;
-/// A statement's event with its text but for the values of c and pad, bytes: counted from the format of `Query_log_event`, not
-/// measured. An INSERT has 30 more.
-const BINLOG_QUERY: f64 = 125.0;
-const BINLOG_QUERY_INSERT: f64 = 30.0;
-
-/// What a binary log holds of a change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum BinlogImage {
-    /// The statement with its values.
-    Statement,
-    /// Whole rows before and after.
-    Full,
-    /// The whole row before, and changed columns after.
-    FullOnce,
-    /// The key, and changed columns after.
-    Minimal,
-}
-
-impl BinlogImage {
-    /// By the values of `binlog_format` and `binlog_row_image`. `MIXED` has rows where a statement is not safe, and those of
-    /// the lab are.
-    pub(crate) fn of(format: &str, image: &str) -> Self {
-        let is = |text: &str, word: &str| text.eq_ignore_ascii_case(word);
-        if !is(format, "ROW") {
-            Self::Statement
-        } else if is(image, "MINIMAL") {
-            Self::Minimal
-        } else if is(image, "FULL_NODUP") {
-            Self::FullOnce
-        } else {
-            Self::Full
-        }
-    }
-}
 
 /// What decides how much of a change the logs of the lab's server hold.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Logs {
     /// Whose server it is.
-    pub(crate) maker: Maker,
+    pub(crate) maker: LogMaker,
     /// What its binary log holds; None: it writes none, or compresses it, so that its bytes tell nothing of rows.
     pub(crate) binlog: Option<BinlogImage>,
     /// Bytes of its pages.
@@ -115,7 +35,7 @@ impl Logs {
         let is_on = |name| setting(name).is_some_and(|word| word == "1" || word.eq_ignore_ascii_case("on"));
         let logs = is_on("log_bin") && !is_on("binlog_transaction_compression") && !is_on("log_bin_compress");
         Self {
-            maker,
+            maker: if maker == Maker::MariaDb { LogMaker::MariaDb } else { LogMaker::MySql },
             binlog: logs.then(|| BinlogImage::of(format, image)),
             page_bytes: whole(page_bytes(seen)),
         }
@@ -123,55 +43,30 @@ impl Logs {
 
     /// Bytes of redo of a transaction of the load: one of the statements that write where each commits by itself.
     pub(crate) fn redo(&self, mix: Mix, autocommit: bool, lengths: RowLengths) -> f64 {
-        let costs = if self.maker == Maker::MariaDb { MARIADB } else { MYSQL };
-        let (c, pad) = (f64::from(lengths.c), f64::from(lengths.pad));
-        let (index, plain, pairs) = counts(mix);
-        let changes = index * costs.index_update
-            + plain * (costs.plain_update + costs.text * c)
-            + pairs * (costs.pair + costs.text * (c + pad));
-        transaction(changes, costs.transaction, mix, autocommit)
+        of_one(mix, autocommit, |changes, commits| log_bytes::redo(self.maker, changes, commits, lengths))
     }
 
     /// Bytes of binary log of a transaction of the load; 0 without one.
     pub(crate) fn binlog(&self, mix: Mix, autocommit: bool, lengths: RowLengths) -> f64 {
         let Some(image) = self.binlog else { return 0.0 };
-        let costs = if self.maker == Maker::MariaDb { MARIADB_BINLOG } else { MYSQL_BINLOG };
-        let (c, texts) = (f64::from(lengths.c), f64::from(lengths.c + lengths.pad));
-        let (index, plain, pairs) = counts(mix);
-        let row = BINLOG_ROW + texts;
-        // An update of k, an update of c, a delete, an insert.
-        let images = match image {
-            BinlogImage::Statement => [0.0, c, 0.0, texts],
-            BinlogImage::Full => [2.0 * row, 2.0 * row, row, row],
-            BinlogImage::FullOnce => [row + BINLOG_ROW, row + BINLOG_ROW + c, row, row],
-            BinlogImage::Minimal => [BINLOG_ROW, BINLOG_ROW + c, BINLOG_ROW, row],
-        };
-        let events = match image {
-            BinlogImage::Statement => {
-                [BINLOG_QUERY, BINLOG_QUERY, BINLOG_QUERY, BINLOG_QUERY + BINLOG_QUERY_INSERT]
-            }
-            _ if costs.annotated => {
-                let statement = costs.statement;
-                [statement, statement + c, statement, statement + costs.insert + texts]
-            }
-            _ => [costs.statement; 4],
-        };
-        let each = |at: usize| images[at] + events[at];
-        let changes = index * each(0) + plain * each(1) + pairs * (each(2) + each(3));
-        transaction(changes, costs.transaction, mix, autocommit)
+        of_one(mix, autocommit, |changes, commits| {
+            log_bytes::binlog(self.maker, image, changes, commits, lengths)
+        })
     }
 }
 
-fn counts(mix: Mix) -> (f64, f64, f64) {
-    (f64::from(mix.index_updates), f64::from(mix.plain_updates), f64::from(mix.delete_inserts))
-}
-
 /// Bytes of a transaction: all changes in one, or one of as many as there are statements that write.
-fn transaction(changes: f64, each: f64, mix: Mix, autocommit: bool) -> f64 {
-    match (mix.written(), autocommit) {
-        (0.0, _) => 0.0,
-        (written, true) => each + changes / written,
-        (_, false) => each + changes,
+fn of_one(mix: Mix, autocommit: bool, bytes: impl Fn(Changes, f64) -> f64) -> f64 {
+    let changes = Changes {
+        index_updates: f64::from(mix.index_updates),
+        plain_updates: f64::from(mix.plain_updates),
+        pairs: f64::from(mix.delete_inserts),
+        ..Changes::default()
+    };
+    match mix.written() {
+        0.0 => 0.0,
+        written if autocommit => bytes(changes, written) / written,
+        _ => bytes(changes, 1.0),
     }
 }
 
@@ -282,39 +177,10 @@ mod tests {
         }
     }
 
-    const LOGS: Logs = Logs { maker: Maker::MariaDb, binlog: Some(BinlogImage::Full), page_bytes: 16_384 };
+    const LOGS: Logs = Logs { maker: LogMaker::MariaDb, binlog: Some(BinlogImage::Full), page_bytes: 16_384 };
 
     fn near(is: f64, wanted: f64, by: f64) {
         assert!((is / wanted).max(wanted / is) < by, "{is} is not within {by} of {wanted}");
-    }
-
-    /// What servers were measured to write: updates with and without an index change, pairs, and the lengths of c and pad.
-    #[test]
-    fn a_transaction_writes_what_servers_were_measured_to_write() {
-        let of = |maker, (index_updates, plain_updates, delete_inserts): (u32, u32, u32), c, pad| {
-            let logs = Logs { maker, ..LOGS };
-            let mix =
-                Mix { index_updates, plain_updates, delete_inserts, ..Mix::of(&shape(None, None, None)) };
-            let lengths = RowLengths { c, pad };
-            [logs.redo(mix, false, lengths), logs.binlog(mix, false, lengths)]
-        };
-        let measured = [
-            (Maker::MariaDb, (0, 1, 0), 30, 30, [348.0, 399.0]),
-            (Maker::MariaDb, (1, 0, 0), 120, 60, [477.0, 610.0]),
-            (Maker::MariaDb, (0, 0, 1), 600, 300, [2_289.0, 3_125.0]),
-            (Maker::MariaDb, (1, 1, 1), 120, 60, [1_499.0, 2_139.0]),
-            (Maker::MariaDb, (1, 1, 1), 60, 1_500, [3_913.0, 11_744.0]),
-            (Maker::MariaDb, (0, 10, 0), 600, 300, [12_886.0, 25_849.0]),
-            (Maker::MySql, (0, 1, 0), 600, 300, [2_015.0, 2_125.0]),
-            (Maker::MySql, (1, 1, 1), 120, 60, [2_452.0, 1_742.0]),
-            (Maker::MySql, (1, 1, 1), 600, 300, [4_686.0, 6_073.0]),
-            (Maker::MySql, (0, 10, 0), 120, 60, [3_945.0, 5_010.0]),
-        ];
-        for (maker, mix, c, pad, [redo, binlog]) in measured {
-            let modelled = of(maker, mix, c, pad);
-            near(modelled[0], redo, 1.15);
-            near(modelled[1], binlog, 1.05);
-        }
     }
 
     #[test]
@@ -398,7 +264,10 @@ mod tests {
         };
         let lengths = RowLengths { c: 500, pad: 100 };
         let (one, all) = (LOGS.redo(mix, true, lengths), LOGS.redo(mix, false, lengths));
-        near(one, MARIADB.transaction + (all - MARIADB.transaction) / 4.0, 1.001);
+        let changes = Changes { plain_updates: 4.0, ..Changes::default() };
+        let of = |commits| log_bytes::redo(LOGS.maker, changes, commits, lengths);
+        let transaction = of(1.0) - of(0.0);
+        near(one, transaction + (all - transaction) / 4.0, 1.001);
         assert!(LOGS.binlog(mix, true, lengths) > LOGS.binlog(mix, false, lengths) / 4.0);
     }
 

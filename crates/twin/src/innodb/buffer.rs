@@ -451,7 +451,12 @@ mod tests {
     fn in_the_long_run_as_many_pages_turn_dirty_as_leave_dirty() {
         println!("seed 5");
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(5);
-        let shape = tpcc::shape(20, tpcc::Kit::TpccMysql, tpcc::Keys::Nurand);
+        let shape = tpcc::shape(
+            20,
+            tpcc::Kit::TpccMysql,
+            tpcc::Keys::Nurand,
+            ebbtide_workload::log_bytes::LogMaker::MariaDb,
+        );
         let pages = Pool::plain(13_000.0);
         let (reads, writes) = pages_per_transaction(&shape.classes, &pages);
         let mut pool = BufferPool::new(shape, pages, None, false, 1_000, 1 << 20);

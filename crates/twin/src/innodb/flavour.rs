@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use ebbtide_volume::{GIB, KIB, MIB};
+use ebbtide_workload::log_bytes::LogMaker;
 use serde::{Deserialize, Serialize};
 
 use super::memory::Memory;
@@ -59,6 +60,12 @@ impl Flavour {
     #[must_use]
     pub const fn is_mariadb(self) -> bool {
         matches!(self, Self::MariaDb105 | Self::MariaDb11)
+    }
+
+    /// Whose logs it writes.
+    #[must_use]
+    pub const fn log_maker(self) -> LogMaker {
+        if self.is_mariadb() { LogMaker::MariaDb } else { LogMaker::MySql }
     }
 }
 

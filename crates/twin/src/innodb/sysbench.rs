@@ -1,6 +1,7 @@
 //! sysbench's OLTP family as page classes, for the tables, statements and distributions that `ebbtide load` executes.
 
-use ebbtide_workload::sysbench::{Mix, Schema, Sysbench, Workload};
+use ebbtide_workload::log_bytes::{self, BinlogImage, Changes, LogMaker};
+use ebbtide_workload::sysbench::{Mix, RowLengths, Schema, Sysbench, Workload};
 use ebbtide_workload::{Distribution, Drawer, Random};
 
 use super::pages::PageKind;
@@ -10,16 +11,11 @@ use super::shape::{EXTENT, Shape, TransactionType};
 const ROWS_PER_PAGE: f64 = 75.0;
 /// Entries of a leaf page of the index on k, two thirds full.
 const ENTRIES_PER_PAGE: f64 = 640.0;
+/// Rows of a statement of `bulk_insert`.
+const BULK_ROWS: f64 = 1_000.0;
 /// Parts into which a table is cut to see where the draws go.
 const PARTS: u32 = 2_048;
 const DRAWS: u32 = 400_000;
-
-/// What one row's change adds to the redo log (with its undo record) and to the binary log with full row images, bytes.
-const REDO_OF_CHANGE: f64 = 450.0;
-const REDO_OF_INDEX: f64 = 180.0;
-const BINLOG_OF_UPDATE: f64 = 420.0;
-const BINLOG_OF_ROW: f64 = 210.0;
-const BINLOG_OF_TRANSACTION: f64 = 160.0;
 
 /// The part of the redo that describes undo records.
 const UNDO_OF_REDO: f64 = 0.3;
@@ -40,6 +36,9 @@ struct Work {
     purged_entries: f64,
     purged_rows: f64,
     statements: f64,
+    /// What is written to the logs: by so many transactions, which the model commits together.
+    changes: Changes,
+    commits: f64,
 }
 
 impl Work {
@@ -48,9 +47,11 @@ impl Work {
         let index = f64::from(u8::from(sysbench.schema.create_secondary));
         let one = Self { statements: 1.0, ..Self::default() };
         // Each commits by itself, the model commits them together.
-        let updates = |each: u32, index: f64| {
+        let updates = |each: u32, index: f64, changes: fn(f64) -> Changes| {
             let each = f64::from(each.max(1));
             Self {
+                changes: changes(each),
+                commits: each,
                 row_changes: each,
                 index_changes: each * index,
                 updates: each,
@@ -64,18 +65,37 @@ impl Work {
             Workload::ReadOnly => Self::reading(mix),
             Workload::ReadWrite => Self::reading(mix).and(Self::writing(mix, index)),
             Workload::WriteOnly => Self::writing(mix, index),
-            Workload::Insert => Self { grows: 1.0, index_changes: index, ..one },
+            Workload::Insert => Self {
+                grows: 1.0,
+                index_changes: index,
+                changes: Changes { inserts: 1.0, ..Changes::default() },
+                commits: 1.0,
+                ..one
+            },
             Workload::Delete => Self {
                 row_changes: 1.0,
                 index_changes: index,
                 updates: 1.0,
                 purged_entries: index,
                 purged_rows: 1.0,
+                changes: Changes { deletes: 1.0, ..Changes::default() },
+                commits: 1.0,
                 ..one
             },
-            Workload::UpdateIndex => updates(mix.index_updates, index),
-            Workload::UpdateNonIndex => updates(mix.non_index_updates, 0.0),
-            Workload::BulkInsert => Self { grows: 1_000.0, ..one },
+            Workload::UpdateIndex => updates(mix.index_updates, index, |index_updates| Changes {
+                index_updates,
+                ..Changes::default()
+            }),
+            Workload::UpdateNonIndex => updates(mix.non_index_updates, 0.0, |plain_updates| Changes {
+                plain_updates,
+                ..Changes::default()
+            }),
+            Workload::BulkInsert => Self {
+                grows: BULK_ROWS,
+                changes: Changes { bulk_rows: BULK_ROWS, ..Changes::default() },
+                commits: 1.0,
+                ..one
+            },
             // Its gets; `kinds` has its puts too.
             Workload::KeyValue => Self { reads: 1.0, ..one },
         }
@@ -104,6 +124,8 @@ impl Work {
             // The row of a pair is there again before purge comes.
             purged_entries: index * (indexed + pairs),
             statements: indexed + plain + 2.0 * pairs + 2.0,
+            changes: Changes { index_updates: indexed, plain_updates: plain, pairs, ..Changes::default() },
+            commits: 1.0,
             ..Self::default()
         }
     }
@@ -120,6 +142,9 @@ impl Work {
             purged_entries: self.purged_entries + other.purged_entries,
             purged_rows: self.purged_rows + other.purged_rows,
             statements: self.statements + other.statements - 2.0,
+            // The first only reads.
+            changes: other.changes,
+            commits: other.commits,
         }
     }
 
@@ -128,18 +153,13 @@ impl Work {
         self.reads + self.row_changes + self.scans
     }
 
-    fn redo_bytes(&self) -> f64 {
-        // A delete with an insert of the same row is two changes.
-        let changes = self.row_changes + (self.row_changes - self.updates).max(0.0) + self.grows;
-        changes * REDO_OF_CHANGE + self.index_changes * REDO_OF_INDEX
+    fn redo_bytes(&self, maker: LogMaker, lengths: RowLengths) -> f64 {
+        log_bytes::redo(maker, self.changes, self.commits, lengths)
     }
 
-    fn binlog_bytes(&self) -> f64 {
-        let pairs = (self.row_changes - self.updates).max(0.0);
-        if self.row_changes + self.grows == 0.0 {
-            return 0.0;
-        }
-        BINLOG_OF_TRANSACTION + self.updates * BINLOG_OF_UPDATE + (2.0 * pairs + self.grows) * BINLOG_OF_ROW
+    /// With whole row images.
+    fn binlog_bytes(&self, maker: LogMaker, lengths: RowLengths) -> f64 {
+        log_bytes::binlog(maker, BinlogImage::Full, self.changes, self.commits, lengths)
     }
 }
 
@@ -155,16 +175,17 @@ fn kinds(sysbench: &Sysbench) -> Vec<(&'static str, f64, Work)> {
     both.into_iter().filter(|(_, share, _)| *share > 0.0).collect()
 }
 
-/// The workload as page classes. `seed` decides the sample of its distribution.
+/// The workload as page classes, with the logs of a maker's server. `seed` decides the sample of its distribution.
 #[must_use]
-pub fn shape(sysbench: &Sysbench, seed: u64) -> Shape {
+pub fn shape(sysbench: &Sysbench, maker: LogMaker, seed: u64) -> Shape {
     let kinds = kinds(sysbench);
+    let lengths = sysbench.schema.lengths.unwrap_or(RowLengths::SYSBENCH);
     let types = kinds.iter().map(|&(name, share, work)| TransactionType {
         name: name.into(),
         share,
         statements: work.statements,
-        redo_bytes: work.redo_bytes(),
-        binlog_bytes: work.binlog_bytes(),
+        redo_bytes: work.redo_bytes(maker, lengths),
+        binlog_bytes: work.binlog_bytes(maker, lengths),
         ..TransactionType::default()
     });
     let mut shape = Shape::new(sysbench.workload.name(), types.collect());
@@ -276,7 +297,7 @@ mod tests {
 
     #[test]
     fn uniform_point_selects_read_the_share_that_does_not_fit() {
-        let shape = shape(&sysbench(Workload::PointSelect, Distribution::Uniform), 1);
+        let shape = shape(&sysbench(Workload::PointSelect, Distribution::Uniform), LogMaker::MariaDb, 1);
         let (rows, _) = pages(&Schema { tables: 8, table_size: 1_000_000, ..Schema::default() });
         let (reads, writes) = pages_per_transaction(&shape.classes, &Pool::plain(rows / 2.0));
         assert!((reads - 0.5).abs() < 0.01, "{reads}");
@@ -285,7 +306,7 @@ mod tests {
 
     #[test]
     fn the_special_distribution_needs_a_small_pool_for_three_quarters_of_its_draws() {
-        let shape = shape(&sysbench(Workload::PointSelect, Distribution::default()), 1);
+        let shape = shape(&sysbench(Workload::PointSelect, Distribution::default()), LogMaker::MariaDb, 1);
         let (rows, _) = pages(&Schema { tables: 8, table_size: 1_000_000, ..Schema::default() });
         let (reads, _) = pages_per_transaction(&shape.classes, &Pool::plain(rows * 0.05));
         assert!((0.15..0.30).contains(&reads), "{reads}");
@@ -295,24 +316,33 @@ mod tests {
     fn only_the_puts_of_a_key_value_workload_write_logs() {
         let mut of = sysbench(Workload::KeyValue, Distribution::Uniform);
         of.mix.gets_pct = 80;
-        let both = shape(&of, 1);
+        let both = shape(&of, LogMaker::MariaDb, 1);
         let named: Vec<_> =
             both.types.iter().map(|kind| (kind.name.as_str(), kind.redo_bytes > 0.0)).collect();
         assert_eq!(named, [("get", false), ("put", true)]);
         assert!((both.types[0].share - 0.8).abs() < 1e-9 && (both.types[1].share - 0.2).abs() < 1e-9);
-        let put = shape(&sysbench(Workload::UpdateNonIndex, Distribution::Uniform), 1);
+        let put = shape(&sysbench(Workload::UpdateNonIndex, Distribution::Uniform), LogMaker::MariaDb, 1);
         assert!((both.redo_bytes() / put.redo_bytes() - 0.2).abs() < 1e-9);
         let rows = &both.classes[0];
         assert!((rows.references - 1.0).abs() < 1e-9 && (rows.modified - 0.2).abs() < 1e-9, "{rows:?}");
         of.mix.gets_pct = 0;
-        assert_eq!(shape(&of, 1).types.len(), 1);
+        assert_eq!(shape(&of, LogMaker::MariaDb, 1).types.len(), 1);
     }
 
     #[test]
     fn a_read_write_transaction_has_the_logs_that_servers_were_measured_to_write() {
-        let shape = shape(&sysbench(Workload::ReadWrite, Distribution::Uniform), 1);
-        assert!((1_500.0..3_100.0).contains(&shape.redo_bytes()), "{}", shape.redo_bytes());
-        assert!((1_300.0..2_100.0).contains(&shape.binlog_bytes()), "{}", shape.binlog_bytes());
-        assert_eq!(shape.statements(), 20.0);
+        // oltp_write_only of docs/decisions/log-bytes.md.
+        for (maker, redo, binlog) in
+            [(LogMaker::MariaDb, 1_905.0, 2_141.0), (LogMaker::MySql, 2_650.0, 1_746.0)]
+        {
+            let shape = shape(&sysbench(Workload::ReadWrite, Distribution::Uniform), maker, 1);
+            assert!((shape.redo_bytes() / redo - 1.0).abs() < 0.15, "{maker:?}: {}", shape.redo_bytes());
+            assert!(
+                (shape.binlog_bytes() / binlog - 1.0).abs() < 0.05,
+                "{maker:?}: {}",
+                shape.binlog_bytes()
+            );
+            assert_eq!(shape.statements(), 20.0);
+        }
     }
 }

@@ -3,6 +3,8 @@
 //! Everything follows from the specification (revision 5.11) and from the sizes of InnoDB's rows. Pages and insertion
 //! points grow with the warehouses, so a pool that holds half of the data does the same for any number of them.
 
+use ebbtide_workload::log_bytes::{self, LogMaker};
+
 use super::pages::{PageClass, PageKind};
 use super::shape::{Shape, TransactionType};
 
@@ -81,13 +83,15 @@ const ESTIMATED: f64 = 11.0;
 const ESTIMATED_OF_ITEM: f64 = 1.1;
 const CUSTOMERS: f64 = 3_000.0;
 const DISTRICTS: f64 = 10.0;
-/// The part of the redo that describes undo records.
+/// The part of the redo that describes undo records. Rows and their undo records are the same on every server, so that the lesser redo
+/// of both makers counts: MariaDB's of Delivery is mostly pages that are reorganized, which it logs whole
+/// (findings/mariadb-reorganized-page-in-redo.sh).
 const UNDO_OF_REDO: f64 = 0.3;
 
-/// TPC-C with so many warehouses.
+/// TPC-C with so many warehouses, with the logs of a maker's server.
 #[must_use]
-pub fn shape(warehouses: u32, kit: Kit, keys: Keys) -> Shape {
-    let mut shape = Shape::new("tpcc", types(kit));
+pub fn shape(warehouses: u32, kit: Kit, keys: Keys, maker: LogMaker) -> Shape {
+    let mut shape = Shape::new("tpcc", types(kit, maker));
     let tables = Tables { warehouses: f64::from(warehouses), kit, keys };
     tables.stock(&mut shape);
     tables.customer(&mut shape);
@@ -95,28 +99,37 @@ pub fn shape(warehouses: u32, kit: Kit, keys: Keys) -> Shape {
     tables.orders(&mut shape);
     tables.upper_levels(&mut shape);
     shape.undo(UNDO_OF_REDO);
+    let both = log_bytes::tpcc(LogMaker::MariaDb).into_iter().zip(log_bytes::tpcc(LogMaker::MySql));
+    for (kind, (mariadb, mysql)) in shape.types.iter_mut().zip(both) {
+        kind.undo_bytes = mariadb.redo.min(mysql.redo) * UNDO_OF_REDO;
+    }
     shape
 }
 
-/// The mix and its sizes. Statements: sysbench-tpcc sends BEGIN, tpcc-mysql has turned autocommit off. Redo and binary log: 10 KiB and 8 KiB (full row images) of a transaction on average, by the
-/// rows that each type changes (measured of sysbench-tpcc: docs/decisions/twin.md).
-fn types(kit: Kit) -> Vec<TransactionType> {
-    let of = |(name, statements, redo_kib, binlog_kib): (&str, f64, f64, f64)| TransactionType {
-        name: name.into(),
-        statements: statements + f64::from(u8::from(kit == Kit::SysbenchTpcc)),
-        redo_bytes: redo_kib * 1024.0,
-        binlog_bytes: binlog_kib * 1024.0,
-        ..TransactionType::default()
-    };
+/// The mix and its sizes. Statements: sysbench-tpcc sends BEGIN, tpcc-mysql has turned autocommit off. Both change the same rows.
+fn types(kit: Kit, maker: LogMaker) -> Vec<TransactionType> {
     let all = [
-        ("new-order", 46.0, 14.0, 9.0),
-        ("payment", 9.0, 4.0, 4.5),
-        ("order-status", 5.0, 0.0, 0.0),
-        ("delivery", 71.0, 50.0, 50.0),
+        ("new-order", 46.0),
+        ("payment", 9.0),
+        ("order-status", 5.0),
+        ("delivery", 71.0),
         // A look-up for each item of the last orders.
-        ("stock-level", 3.0 + STOCK_LEVEL_ORDERS * LINES, 0.0, 0.0),
+        ("stock-level", 3.0 + STOCK_LEVEL_ORDERS * LINES),
     ];
-    all.map(of).into_iter().zip(kit.mix()).map(|(of, share)| TransactionType { share, ..of }).collect()
+    let begin = f64::from(u8::from(kit == Kit::SysbenchTpcc));
+    let logs = log_bytes::tpcc(maker);
+    all.into_iter()
+        .zip(kit.mix())
+        .zip(logs)
+        .map(|(((name, statements), share), logs)| TransactionType {
+            name: name.into(),
+            share,
+            statements: statements + begin,
+            redo_bytes: logs.redo,
+            binlog_bytes: logs.binlog,
+            ..TransactionType::default()
+        })
+        .collect()
 }
 
 /// Statements of the five transactions where they are batched: those of `--statements=batched` of `ebbtide load run tpcc`.

@@ -58,7 +58,7 @@ impl Profile {
         let threads_per_core = self.machine.threads_per_core.unwrap_or(2);
         range("machine.threads_per_core", threads_per_core, 1..=8, "1 to 8")?;
         range("machine.divided_by", self.machine.divided_by.unwrap_or(1), 1..=1_000, "1 to 1000")?;
-        let shape = self.workload.shape(1.0, settings.page_bytes, seed)?;
+        let shape = self.workload.shape(1.0, settings.page_bytes, settings.flavour.log_maker(), seed)?;
         let costs = self.workload.costs()?;
         let kind = self.workload.kind.as_deref().unwrap_or_default();
         let data_bytes = self.data_bytes(&shape, &settings);
@@ -137,7 +137,7 @@ impl Profile {
             None => 1.0,
             Some(text) => size(&of("data_size"), text)? as f64 / self.workload.data_bytes()?,
         };
-        let shape = self.workload.shape(factor, settings.page_bytes, seed)?;
+        let shape = self.workload.shape(factor, settings.page_bytes, settings.flavour.log_maker(), seed)?;
         Ok(PlannedPoint {
             volumes: volume,
             instance: None,

@@ -1,6 +1,7 @@
 //! The workload of a profile: what a transaction costs, and the pages that it touches.
 
 use ebbtide_volume::GIB;
+use ebbtide_workload::log_bytes::LogMaker;
 use ebbtide_workload::sysbench::{Schema, Sysbench, Workload};
 use ebbtide_workload::{LoadKind, OptionError};
 
@@ -41,8 +42,14 @@ impl WorkloadTable {
         Ok(Costs { cpu_us, round_trip_us, think_us: think_ms * 1e3, ..Costs::default() })
     }
 
-    /// The workload with so many times its data.
-    pub(super) fn shape(&self, factor: f64, page_bytes: u32, seed: u64) -> Result<Shape, ProfileError> {
+    /// The workload with so many times its data, on a maker's server.
+    pub(super) fn shape(
+        &self,
+        factor: f64,
+        page_bytes: u32,
+        maker: LogMaker,
+        seed: u64,
+    ) -> Result<Shape, ProfileError> {
         let kind = self.kind.as_deref().ok_or(ProfileError::Missing {
             what: "workload.kind",
             from: "tpcc, observed, or a script of sysbench such as oltp_read_write",
@@ -58,8 +65,8 @@ impl WorkloadTable {
             name => match name.parse().map_err(|error: OptionError| {
                 ProfileError::Conflict(format!("workload.kind: {error}, or observed"))
             })? {
-                LoadKind::Tpcc => self.tpcc(factor)?,
-                LoadKind::Sysbench(workload) => self.sysbench(workload, factor, seed)?,
+                LoadKind::Tpcc => self.tpcc(factor, maker)?,
+                LoadKind::Sysbench(workload) => self.sysbench(workload, factor, maker, seed)?,
             },
         };
         for (key, value) in
@@ -71,7 +78,7 @@ impl WorkloadTable {
         Ok(shape)
     }
 
-    fn tpcc(&self, factor: f64) -> Result<Shape, ProfileError> {
+    fn tpcc(&self, factor: f64, maker: LogMaker) -> Result<Shape, ProfileError> {
         let warehouses = self.warehouses.ok_or(ProfileError::Missing {
             what: "workload.warehouses",
             from: "SELECT COUNT(*) FROM warehouse",
@@ -94,7 +101,7 @@ impl WorkloadTable {
                 return Err(ProfileError::Range { key, value, allowed: "nurand or uniform" });
             }
         };
-        let mut shape = tpcc::shape(scaled(warehouses, factor), kit, keys);
+        let mut shape = tpcc::shape(scaled(warehouses, factor), kit, keys, maker);
         if self.batched == Some(true) {
             if kit == tpcc::Kit::SysbenchTpcc {
                 let (key, value) = ("workload.batched".into(), "true".into());
@@ -105,7 +112,13 @@ impl WorkloadTable {
         Ok(shape)
     }
 
-    fn sysbench(&self, workload: Workload, factor: f64, seed: u64) -> Result<Shape, ProfileError> {
+    fn sysbench(
+        &self,
+        workload: Workload,
+        factor: f64,
+        maker: LogMaker,
+        seed: u64,
+    ) -> Result<Shape, ProfileError> {
         let table_size = self.table_size.ok_or(ProfileError::Missing {
             what: "workload.table_size",
             from: "--table-size of sysbench, or SELECT COUNT(*) FROM sbtest1",
@@ -117,7 +130,7 @@ impl WorkloadTable {
         let schema = Schema { tables, table_size: scaled(table_size, factor), ..Schema::default() };
         let mix = self.mix(table_size)?;
         let sysbench = Sysbench { workload, schema, mix, distribution, clients: 1, marks: false };
-        Ok(sysbench::shape(&sysbench, seed))
+        Ok(sysbench::shape(&sysbench, maker, seed))
     }
 
     fn observed(&self, factor: f64, page_bytes: u32) -> Result<Shape, ProfileError> {
@@ -225,10 +238,10 @@ mod tests {
             ..WorkloadTable::default()
         };
         for one in WORKLOADS {
-            let shape = table(one.name).shape(1.0, DESCRIBED_PAGE, 1);
+            let shape = table(one.name).shape(1.0, DESCRIBED_PAGE, LogMaker::MariaDb, 1);
             assert!(shape.is_ok(), "{}: {}", one.name, shape.unwrap_err());
         }
-        let error = table("none").shape(1.0, DESCRIBED_PAGE, 1).unwrap_err().to_string();
+        let error = table("none").shape(1.0, DESCRIBED_PAGE, LogMaker::MariaDb, 1).unwrap_err().to_string();
         assert!(error.starts_with("workload.kind: there is no workload 'none': use one of "), "{error}");
         assert!(error.ends_with(", key_value, tpcc, or observed"), "{error}");
     }
@@ -243,7 +256,7 @@ mod tests {
                 batched,
                 ..WorkloadTable::default()
             };
-            table.shape(1.0, DESCRIBED_PAGE, 1).map(|shape| shape.statements())
+            table.shape(1.0, DESCRIBED_PAGE, LogMaker::MariaDb, 1).map(|shape| shape.statements())
         };
         for single in [None, Some(false)] {
             assert!((of(single, "tpcc-mysql").unwrap() - 35.7).abs() < 0.2);

@@ -2,6 +2,7 @@
 
 use ebbtide_twin::innodb::{Costs, ModelSetup, run, sysbench, tpcc};
 use ebbtide_volume::Nanos;
+use ebbtide_workload::log_bytes::LogMaker;
 use ebbtide_workload::sysbench::{Mix, Schema, Sysbench, Workload};
 use ebbtide_workload::tpcc::{Constants, Isolation, Scale, Statements, Tpcc, WaitMode};
 use ebbtide_workload::{Datum, Description, Distribution, Next, Play, Program, Situation, UniqueIds};
@@ -74,7 +75,7 @@ fn the_statements_of_each_script_of_sysbench_are_those_that_the_load_sends() {
         for (mix, expected) in [Mix::default(), other.clone()].into_iter().zip(expected) {
             let of = sysbench(workload, mix);
             assert_eq!(round_trips(of.describe(), 100), [expected], "{workload:?} as it is sent");
-            let model = sysbench::shape(&of, 1).statements();
+            let model = sysbench::shape(&of, LogMaker::MariaDb, 1).statements();
             assert!((model - expected).abs() < 1e-9, "{workload:?}: {model} in the model, not {expected}");
         }
     }
@@ -100,7 +101,7 @@ fn tpcc_round_trips(statements: Statements) -> Vec<f64> {
 fn the_statements_of_tpc_c_are_those_of_its_kit() {
     let sent = tpcc_round_trips(Statements::Single);
     let statements = |kit: tpcc::Kit| -> Vec<f64> {
-        tpcc::shape(10, kit, kit.keys()).types.iter().map(|of| of.statements).collect()
+        tpcc::shape(10, kit, kit.keys(), LogMaker::MariaDb).types.iter().map(|of| of.statements).collect()
     };
     let (own, other) = (statements(tpcc::Kit::TpccMysql), statements(tpcc::Kit::SysbenchTpcc));
     assert_eq!((sent.len(), own.len()), (5, 5));
@@ -113,7 +114,7 @@ fn the_statements_of_tpc_c_are_those_of_its_kit() {
 #[test]
 fn the_statements_of_tpc_c_are_fewer_where_they_are_batched() {
     let sent = tpcc_round_trips(Statements::Batched);
-    let mut shape = tpcc::shape(10, tpcc::Kit::TpccMysql, tpcc::Keys::Nurand);
+    let mut shape = tpcc::shape(10, tpcc::Kit::TpccMysql, tpcc::Keys::Nurand, LogMaker::MariaDb);
     assert!((shape.statements() - 37.0).abs() < 2.0, "{}", shape.statements());
     tpcc::batch(&mut shape);
     assert_eq!(sent.len(), 5);
@@ -126,7 +127,7 @@ fn the_statements_of_tpc_c_are_fewer_where_they_are_batched() {
 fn each_statement_takes_one_round_trip_that_its_connection_waits_for() {
     println!("seed 1");
     // BEGIN, 14 reads of pages that are cached, COMMIT.
-    let shape = sysbench::shape(&sysbench(Workload::ReadOnly, Mix::default()), 1);
+    let shape = sysbench::shape(&sysbench(Workload::ReadOnly, Mix::default()), LogMaker::MariaDb, 1);
     let tps = |clients, round_trip_us| {
         let base = setup(shape.clone(), volume(Nanos::from_us(100), None, None), clients, 0.0, 64);
         let costs = Costs { cpu_us: 400.0, round_trip_us, ..Costs::default() };
