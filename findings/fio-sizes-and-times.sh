@@ -3,7 +3,7 @@
 #
 # Expected: `size=1.5g` is 1.5 GiB and `runtime=1min` a minute, or both are refused; `4GiB` and `4Gi` are one size.
 # Seen, with exit code 0: 1.5g is 1 byte, 10x is 16 bytes, 1min is 1 us, 5sec is 5 us, 1.5m is 1 s; 4Gi is 4 * 2^30 bytes, and
-# 4GiB is 4 * 10^9.
+# 4GiB is 4 * 10^9. `rwmixread=70%` is 2^64 - 71, with which a mixed job does reads alone.
 #
 # Exit codes: 0 as stated; 1 changed; 2 usage; 3 not set up.
 # shellcheck source-path=SCRIPTDIR source=lib.sh
@@ -23,7 +23,7 @@ read_of() {
 SAME=yes
 while read -r word value stated; do
     seen=$(read_of "$word" "$value")
-    printf '%-8s = %-5s read as %s\n' "$word" "$value" "$seen"
+    printf '%-9s = %-5s read as %s\n' "$word" "$value" "$seen"
     [ "$seen" = "$stated" ] || SAME=no
 done <<'ROWS'
 size 4g 4294967296
@@ -36,5 +36,6 @@ runtime 1m 60000000
 runtime 1min 1
 runtime 5sec 5
 runtime 1.5m 1000000
+rwmixread 70% 18446744073709551545
 ROWS
 verdict "$SAME" "fio reads a part of what is written, and does not say so"

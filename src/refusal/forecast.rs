@@ -286,7 +286,7 @@ fn record_hint(error: &RecordedError) -> String {
 
 fn trace_hint(error: &TraceError, refusal: Refusal) -> Refusal {
     match error {
-        TraceError::Foreign { .. } => refusal,
+        TraceError::Foreign { .. } | TraceError::Empty => refusal,
         TraceError::Unknown => {
             refusal.hint(format!("what is known: {KNOWN_RECORDS}; the formats of traces of docs/simulate.md"))
         }

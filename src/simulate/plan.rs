@@ -5,6 +5,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use anyhow::Context as _;
+use ebbtide_captured::packed::text_of;
 use ebbtide_catalog::{
     Catalog, CatalogError, Initialization, InstanceType, MonthlyCost, Prices, Resolved, Spec,
 };
@@ -289,8 +290,8 @@ fn one_workload(text: &str, files: &mut Vec<(String, String)>) -> anyhow::Result
     let refuse = |error: FioError, source: &str| Refusal::usage(format!("{source}: {error}")).hint(FIO_HINT);
     let path = Path::new(text);
     let read = if path.is_file() {
-        let file = std::fs::read_to_string(path)
-            .with_context(|| Refusal::usage(format!("cannot read the job file {text}")))?;
+        let file =
+            text_of(path).with_context(|| Refusal::usage(format!("cannot read the job file {text}")))?;
         let read = fio::parse_file(&file, text, &machine).map_err(|error| refuse(error, text))?;
         files.push((text.into(), file));
         read
@@ -316,7 +317,7 @@ impl Surroundings for Machine {
     }
 
     fn read(&self, path: &str) -> Result<String, ErrorKind> {
-        let text = std::fs::read_to_string(path).map_err(|error| error.kind())?;
+        let text = text_of(Path::new(path)).map_err(|error| error.kind())?;
         let file = (path.to_owned(), text.clone());
         let mut read = self.read.borrow_mut();
         if !read.contains(&file) {

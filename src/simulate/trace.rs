@@ -255,7 +255,7 @@ pub(super) fn refusal(path: &Path, error: &ReplayError, requests: u64) -> Refusa
         TraceError::Unknown => {
             "name the format with --trace-format; docs/simulate.md describes each. blkparse is read as it prints without options, not with -f or -F"
         }
-        TraceError::Foreign { .. } => "docs/simulate.md has the formats that are read",
+        TraceError::Foreign { .. } | TraceError::Empty => "docs/simulate.md has the formats that are read",
         TraceError::Read { .. } | TraceError::Event { .. } => "the file may be cut off: copy it again",
         TraceError::Line { .. } | TraceError::Length { .. } => {
             "if the format was taken for another, name it with --trace-format; otherwise mend or cut the file there"

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use ebbtide_observe::{Observation, Origin, Variables};
 use serde::{Deserialize, Serialize};
 
+use crate::packed::{self, is_utf_16};
 use crate::{Hints, Input, SeveralServers, is_known, observation};
 
 /// The word by which a file is known as one of ours.
@@ -93,8 +94,8 @@ pub enum Foreign {
     /// It is packed with gzip.
     #[error("it is compressed: unpack it first (gunzip)")]
     Compressed,
-    /// It is a text in UTF-16.
-    #[error("it is UTF-16: write it as UTF-8 first (iconv -f UTF-16 -t UTF-8)")]
+    /// It begins as a text in UTF-16 and is none.
+    #[error("it is damaged UTF-16: write it as UTF-8 first (iconv -f UTF-16 -t UTF-8)")]
     Utf16,
     /// Its beginning is that of no text.
     #[error("it is no text")]
@@ -386,7 +387,7 @@ fn is_forbidden(error: &BundleError) -> bool {
 /// The text of a file, without a mark of its byte order.
 ///
 /// # Errors
-/// A file that cannot be read, is larger than any capture, or is no text in UTF-8.
+/// A file that cannot be read, is larger than any capture, or is no text in UTF-8 or in UTF-16 with a mark of its byte order.
 pub fn contents(file: &Path) -> Result<String, BundleError> {
     let refused = |source| BundleError::Read { path: file.to_owned(), source };
     // Some files of the kernel, such as /proc/kmsg, have a reader wait for more.
@@ -409,7 +410,11 @@ pub fn contents(file: &Path) -> Result<String, BundleError> {
     if bytes.len() as u64 > LARGEST {
         return Err(foreign(file, Foreign::TooLarge(bytes.len() as u64)));
     }
-    let text = String::from_utf8(bytes).map_err(|_| foreign(file, Foreign::NotUtf8))?;
+    let text = if is_utf_16(&bytes) {
+        packed::text(bytes).ok_or_else(|| foreign(file, Foreign::Utf16))?
+    } else {
+        String::from_utf8(bytes).map_err(|_| foreign(file, Foreign::NotUtf8))?
+    };
     Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }
 
@@ -417,7 +422,7 @@ pub fn contents(file: &Path) -> Result<String, BundleError> {
 fn not_text(head: &[u8]) -> Option<Foreign> {
     match head {
         [0x1f, 0x8b, ..] => Some(Foreign::Compressed),
-        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Some(Foreign::Utf16),
+        head if is_utf_16(head) => None,
         _ => head.contains(&0).then_some(Foreign::Binary),
     }
 }
@@ -432,7 +437,9 @@ fn is_bundle(text: &str) -> bool {
     let head: String = text.chars().take(200).collect();
     // iostat and CloudWatch print JSON too.
     text.starts_with('{')
-        && !["\"sysstat\"", "\"MetricDataResults\"", "\"Datapoints\""].iter().any(|word| head.contains(word))
+        && !["\"sysstat\"", "\"MetricDataResults\"", "\"Datapoints\"", "\"Timestamps\"", "\"Variable_name\""]
+            .iter()
+            .any(|word| head.contains(word))
 }
 
 /// The observation of a capture's text.
@@ -575,7 +582,14 @@ mod tests {
         };
         let why = |bytes: &[u8]| of(bytes).unwrap_err().to_string();
         assert!(why(&[0x1f, 0x8b, 8, 0]).contains("gunzip"));
-        assert!(why(b"\xff\xfev\0e\0r\0").contains("UTF-16"));
+        let saved = |text: &str| {
+            let units = text.encode_utf16().flat_map(u16::to_le_bytes);
+            [&b"\xff\xfe"[..], &units.collect::<Vec<u8>>()].concat()
+        };
+        let of_power_shell = of(&saved("version\t8.0.36\r\nsync_binlog\t0\r\n")).unwrap();
+        assert_eq!(of_power_shell.variables.unwrap().get("sync_binlog"), Some("0"));
+        assert!(of(&saved(&text(seen()))).unwrap().facts.is_none(), "a capture too");
+        assert!(why(b"\xff\xfe\x34\xd8v\0").contains("damaged UTF-16"));
         assert!(why(b"version\t8\xe9\n").contains("UTF-8"));
         let marked = of("\u{feff}version\t8.0.36\n".as_bytes()).unwrap();
         assert_eq!(marked.variables.unwrap().get("version"), Some("8.0.36"));

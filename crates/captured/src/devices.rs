@@ -136,20 +136,24 @@ fn mean(own: &[DeviceIo], reports: usize) -> DeviceIo {
 /// The counters of devices at a time, s since 1970; None where the text has no time.
 pub(super) type Look = (Option<f64>, BTreeMap<String, DiskCounts>);
 
-/// `/proc/diskstats`, each time after a line of pt-stalk with the time (`TS 1700000000.5 ...`); None in another text.
+/// `/proc/diskstats`, each time after a line with the time: that of pt-stalk (`TS 1700000000.5 ...`), or `date +%s`. Without times a
+/// device that comes again begins another look. None in another text.
 pub(super) fn looks(text: &str) -> Option<Vec<Look>> {
     let mut looks: Vec<Look> = vec![(None, BTreeMap::new())];
     let (mut known, mut other) = (0_usize, 0_usize);
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
-        if let Some(at) =
-            line.strip_prefix("TS ").and_then(|rest| rest.split(' ').next()?.parse::<f64>().ok())
-        {
+        let of_stalk = || line.strip_prefix("TS ")?.split(' ').next()?.parse::<f64>().ok();
+        if let Some(at) = of_stalk().or_else(|| epoch(line)) {
             looks.push((Some(at), BTreeMap::new()));
             continue;
         }
         match parse_disk(line) {
             Some((name, counts)) => {
                 known += 1;
+                let last = looks.last()?;
+                if last.0.is_none() && last.1.contains_key(&name) {
+                    looks.push((None, BTreeMap::new()));
+                }
                 looks.last_mut()?.1.insert(name, counts);
             }
             None => other += 1,
@@ -157,6 +161,13 @@ pub(super) fn looks(text: &str) -> Option<Vec<Look>> {
     }
     looks.retain(|(_, counts)| !counts.is_empty());
     (known > 0 && other <= known).then_some(looks)
+}
+
+/// The time of a line of `date +%s` or `date +%s.%N`, s since 1970.
+fn epoch(line: &str) -> Option<f64> {
+    let whole = line.trim().split('.').next()?;
+    let is_time = whole.len() == 10 && whole.bytes().all(|byte| byte.is_ascii_digit());
+    line.trim().parse().ok().filter(|_| is_time)
 }
 
 /// The rates between the first and the last look; None in another text.

@@ -1,4 +1,5 @@
-//! Variables and status as clients print them: with tabs (`mysql --batch`), in a table, or below each other (`\G`).
+//! Variables and status as clients print them: with tabs (`mysql --batch`), in a table, below each other (`\G`), or as CSV of a
+//! program with windows.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -215,11 +216,18 @@ fn onward(before: &Variables, after: &Variables) -> Result<(), NoRates> {
 /// Name and value of each line that has both.
 fn pairs(text: &str) -> impl Iterator<Item = (&str, &str)> {
     let mut below = None;
+    let mut separator = None;
     text.lines().filter_map(move |line| {
-        if let Some(pair) = line.split_once('\t').filter(|(name, _)| is_name(name)) {
+        // More columns are of another table, such as information_schema.SYSTEM_VARIABLES.
+        let is_pair = |(name, value): &(&str, &str)| is_name(name) && !value.contains('\t');
+        if let Some(pair) = line.split_once('\t').filter(is_pair) {
             return Some((pair.0, pair.1.trim()));
         }
         let line = line.trim();
+        separator = separator.or_else(|| heading_of_csv(line));
+        if let Some((name, value)) = separator.and_then(|separator| line.split_once(separator)) {
+            return Some((unquoted(name), unquoted(value))).filter(|(name, _)| is_name(name));
+        }
         // With \G there is no heading between two statements.
         if line.starts_with('*') && line.contains(" 1. row ") {
             return Some(("Variable_name", "Value"));
@@ -233,8 +241,24 @@ fn pairs(text: &str) -> impl Iterator<Item = (&str, &str)> {
             return Some((name, value.trim()));
         }
         let (name, value) = line.strip_prefix('|')?.strip_suffix('|')?.split_once('|')?;
-        is_name(name.trim()).then_some((name.trim(), value.trim()))
+        let has_more = value.contains(" | ");
+        (is_name(name.trim()) && !has_more).then_some((name.trim(), value.trim()))
     })
+}
+
+/// What stands between the fields of a CSV, by its heading; None of another line. A name has no separator, so that what follows the
+/// first one is the value.
+fn heading_of_csv(line: &str) -> Option<char> {
+    let (name, value) = line.split_once([',', ';'])?;
+    let is_heading = unquoted(name).eq_ignore_ascii_case("variable_name")
+        && ["value", "variable_value"].iter().any(|word| unquoted(value).eq_ignore_ascii_case(word));
+    line.chars().find(|letter| [',', ';'].contains(letter)).filter(|_| is_heading)
+}
+
+/// A field of a CSV without its quotes.
+fn unquoted(field: &str) -> &str {
+    let field = field.trim();
+    field.strip_prefix('"').and_then(|field| field.strip_suffix('"')).unwrap_or(field)
 }
 
 /// Whether a word may be the name of a variable.

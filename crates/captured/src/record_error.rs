@@ -134,6 +134,12 @@ pub enum Unusable {
     /// A form of sadf that is not read, by its option.
     #[error("is output of `sadf {0}`, which is not read")]
     OtherForm(&'static str),
+    /// An answer of the AWS CLI in another form than JSON, by its name.
+    #[error("is CloudWatch's answer as {0}, which is not read")]
+    OtherOutput(&'static str),
+    /// Points of `get-metric-statistics` without the label of the answer.
+    #[error("has points of CloudWatch without the name of their metric")]
+    NoMetricName,
     /// A time of a report that is not understood, as it was printed.
     #[error("has a time of a report that is not understood: '{0}'")]
     UnreadTime(String),
@@ -179,6 +185,8 @@ impl Unusable {
             Self::NotExtended => "record it with -x and -t: `iostat -x -t 10 > iostat.txt`".to_owned(),
             Self::NoDisks => "`sar -d` and `sadf -d FILE -- -d` print it, and `iostat -x -t 10`".to_owned(),
             Self::OtherForm(_) => "use `sadf -d FILE -- -d`".to_owned(),
+            Self::OtherOutput(_) => "ask for it with --output json".to_owned(),
+            Self::NoMetricName => "keep the whole answer, without --query".to_owned(),
             Self::UnreadTime(_) => {
                 "record it with LC_ALL=C, or give --interval with the seconds between the reports".to_owned()
             }

@@ -134,6 +134,19 @@ pub(super) fn read(text: &str) -> Option<Storage> {
     (all != Storage::default()).then_some(all)
 }
 
+/// Bytes of the units in df's heading: `1K-blocks`, `1B-blocks` of `df -B1`, `1kB-blocks` of `df -BkB`.
+const UNITS: [(&str, u64); 9] = [
+    ("kB", 1_000),
+    ("MB", 1_000_000),
+    ("GB", 1_000_000_000),
+    ("TB", 1_000_000_000_000),
+    ("B", 1),
+    ("K", 1 << 10),
+    ("M", 1 << 20),
+    ("G", 1 << 30),
+    ("T", 1 << 40),
+];
+
 /// The lines of df. Its blocks are those of the heading; without a size in bytes (`df -h`) a line is left out.
 fn spaces(text: &str) -> Vec<Space> {
     let mut block = None;
@@ -143,8 +156,8 @@ fn spaces(text: &str) -> Vec<Space> {
         if line.starts_with("Filesystem") {
             block = fields.iter().find_map(|field| {
                 let size = field.strip_suffix("-blocks")?;
-                let unit = |end: char, bytes: u64| Some((size.strip_suffix(end)?, bytes));
-                let (number, unit) = unit('K', 1 << 10).or_else(|| unit('M', 1 << 20)).unwrap_or((size, 1));
+                let known = UNITS.iter().find_map(|(end, bytes)| Some((size.strip_suffix(end)?, *bytes)));
+                let (number, unit) = known.unwrap_or((size, 1));
                 number.parse::<u64>().ok()?.checked_mul(unit)
             });
             continue;
@@ -153,7 +166,11 @@ fn spaces(text: &str) -> Vec<Space> {
         // With `df -T` a type stands second.
         let first = fields.iter().position(|field| field.ends_with('%'));
         let Some(used) = first.filter(|place| *place >= 4) else { continue };
-        let bytes = |place: usize| fields.get(place)?.parse::<u64>().ok()?.checked_mul(block);
+        // `df -BG` writes the unit behind each number, too.
+        let bytes = |place: usize| {
+            let number = fields.get(place)?.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+            number.parse::<u64>().ok()?.checked_mul(block)
+        };
         // The name of a directory may have blanks.
         let point = fields[used + 1..].join(" ");
         if let (Some(size), Some(free), false) = (bytes(used - 3), bytes(used - 1), point.is_empty()) {

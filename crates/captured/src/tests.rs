@@ -639,3 +639,45 @@ fn an_export_of_averages_gives_no_peaks_and_says_why() {
     assert!(of(&[&wrong]).not_seen.iter().any(|one| one.why.contains("has the unit 'Percent'")));
     assert!(of(&[&minutes.replace("Average", "Sum")]).peaks.is_some());
 }
+
+#[test]
+fn variables_are_read_as_csv_and_not_of_tables_with_more_columns() {
+    let rows =
+        [("datadir", "/d/"), ("innodb_flush_method", "O_DIRECT"), ("sql_mode", "A,B"), ("version", "8.0.36")];
+    for (separator, quote) in [(',', "\""), (';', "\""), (',', ""), (';', "")] {
+        let line =
+            |(name, value): (&str, &str)| format!("{quote}{name}{quote}{separator}{quote}{value}{quote}\r\n");
+        let text: String = [("Variable_name", "Value")].into_iter().chain(rows).map(line).collect();
+        let seen = of(&[&text]);
+        for (name, value) in rows {
+            assert_eq!(variable(&seen, name), Some(value), "{text}");
+        }
+    }
+    let wide = "VARIABLE_NAME\tSESSION_VALUE\tGLOBAL_VALUE\nINNODB_FLUSH_METHOD\tNULL\tO_DIRECT\nVERSION\tNULL\t8.0.36\n";
+    assert!(
+        !is_known(&Input { path: "/w".into(), text: wide.into() }),
+        "a value is not all that follows a name"
+    );
+    let boxed = format!("| {} |\n", wide.trim_end().replace('\t', " | ").replace('\n', " |\n| "));
+    assert!(!is_known(&Input { path: "/w".into(), text: boxed.clone() }), "{boxed}");
+}
+
+#[test]
+fn the_blocks_of_df_may_have_any_unit() {
+    let variables = "datadir\t/d/\nversion\t8.0.36\n";
+    for (heading, numbers, size) in [
+        ("1K-blocks", ["100", "40", "60"], 100 << 10),
+        ("1B-blocks", ["1000", "400", "600"], 1_000),
+        ("1G-blocks", ["252G", "42G", "210G"], 252 << 30),
+        ("1kB-blocks", ["5kB", "1kB", "4kB"], 5_000),
+        ("1M-blocks", ["7", "1", "6"], 7 << 20),
+        ("512-blocks", ["8", "1", "7"], 8 * 512),
+    ] {
+        let [all, used, free] = numbers;
+        let df = format!(
+            "Filesystem {heading} Used Available Use% Mounted on\n/dev/nvme1n1 {all} {used} {free} 17% /d\n"
+        );
+        let places = of(&[variables, &df]).host.unwrap().places;
+        assert_eq!(places[0].size_bytes, Some(size), "{df}");
+    }
+}

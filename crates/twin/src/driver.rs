@@ -201,7 +201,7 @@ fn extent(job: &Job, clone: u32, volume_bytes: u64) -> Result<(u64, u64), Simula
     let step = job.offset_increment.bytes_of(volume_bytes).saturating_mul(u64::from(clone));
     let base = job.offset.bytes_of(volume_bytes).saturating_add(step);
     let rest = volume_bytes.saturating_sub(base);
-    let length = job.size.map_or(rest, |size| size.bytes_of(volume_bytes));
+    let length = job.length(base, volume_bytes);
     if length > rest || rest == 0 {
         return Err(SimulateError::BeyondVolume {
             job: job.name.clone(),

@@ -186,6 +186,16 @@ impl Job {
         }
     }
 
+    /// Bytes of an extent that begins at `base`. As in fio, a percentage ends with the volume; a size in bytes may exceed it.
+    pub(crate) fn length(&self, base: u64, volume_bytes: u64) -> u64 {
+        let rest = volume_bytes.saturating_sub(base);
+        match self.size {
+            None => rest,
+            Some(Extent::Bytes(bytes)) => bytes,
+            Some(size @ Extent::Percent(_)) => size.bytes_of(volume_bytes).min(rest),
+        }
+    }
+
     /// Whether the job does that operation.
     #[must_use]
     pub fn does(&self, op: Op) -> bool {
@@ -211,10 +221,7 @@ impl Job {
         let sizes = || sides().map(|(_, side): (_, usize)| &self.block_sizes[side]);
         let largest = u64::from(sizes().map(BlockSizes::largest).max().unwrap_or(0).max(1));
         let smallest = u64::from(sizes().map(BlockSizes::smallest).min().unwrap_or(0));
-        let once = self.size.map_or_else(
-            || volume_bytes.saturating_sub(self.offset.bytes_of(volume_bytes)),
-            |size| size.bytes_of(volume_bytes),
-        );
+        let once = self.length(self.offset.bytes_of(volume_bytes), volume_bytes);
         let amount = self.amount.unwrap_or(once.saturating_mul(self.loops));
         let most_ios = self.max_ios.unwrap_or(u64::MAX);
         // The first I/O waits for nothing.

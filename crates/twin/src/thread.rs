@@ -116,7 +116,8 @@ impl Thread {
         let lane = (u64::try_from(id.job).expect("a job's number is small") << 32) | u64::from(id.clone);
         let rng = Xoshiro256PlusPlus::seed_from_u64(ebbtide_text::seed::stream(seed, lane));
         let amount = job.amount.unwrap_or(length.saturating_mul(job.loops));
-        let paced = job.rate.iter().any(Option::is_some);
+        let does = |side: usize| job.does([Op::Read, Op::Write][side]);
+        let paced = [0, 1].into_iter().any(|side| does(side) && job.rate[side].is_some());
         Self {
             id,
             addresses: Addresses::new(job, base, length),
@@ -143,8 +144,11 @@ impl Thread {
             }),
             pace: paced.then(|| {
                 [0, 1].map(|side: usize| {
-                    let does = job.does([Op::Read, Op::Write][side]);
-                    job.rate[side].filter(|_| does).map(|rate| Pace { rate, issued: 0, next: Nanos::ZERO })
+                    job.rate[side].filter(|_| does(side)).map(|rate| Pace {
+                        rate,
+                        issued: 0,
+                        next: Nanos::ZERO,
+                    })
                 })
             }),
             poisson: job.poisson,

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde::de::Unexpected;
 
-use super::metric::Label;
+use super::metric::{Label, volume};
 use super::pages::{Page, PageResult};
 use super::statistic::{Given, Statistic};
 use super::{Declared, Figures, Place, Series};
@@ -14,8 +14,13 @@ use crate::Input;
 use crate::record_error::{RecordDamage, RecordedError};
 
 /// The words by which such texts are known: one set of them is there.
-const HEADS: [&[&str]; 3] =
-    [&["\"MetricDataResults\""], &["\"Datapoints\""], &["\"metric_name\"", "\"dimensions\"", "\"value\""]];
+const HEADS: [&[&str]; 4] = [
+    &["\"MetricDataResults\""],
+    &["\"Datapoints\""],
+    &["\"metric_name\"", "\"dimensions\"", "\"value\""],
+    // The results alone: `--query MetricDataResults`.
+    &["\"Id\"", "\"Timestamps\"", "\"Values\""],
+];
 
 /// The dimensions that name a volume, or the instance of RDS that has it.
 const NAMING: [&str; 2] = ["VolumeId", "DBInstanceIdentifier"];
@@ -34,7 +39,15 @@ struct Document {
     #[serde(default)]
     next_token: Option<String>,
     #[serde(default)]
+    id: Option<String>,
+    #[serde(default)]
     label: Option<String>,
+    #[serde(default)]
+    timestamps: Option<Vec<Second>>,
+    #[serde(default)]
+    values: Option<Vec<f64>>,
+    #[serde(default)]
+    status_code: Option<String>,
     #[serde(default)]
     datapoints: Option<Vec<Datapoint>>,
     #[serde(default, rename = "metric_name")]
@@ -219,7 +232,18 @@ fn documents(text: &str) -> Result<Vec<Document>, RecordDamage> {
 
 impl Document {
     /// Adds its figures; false where it is of another kind.
-    fn add_to(self, figures: &mut Figures, input: &Input) -> Result<bool, RecordedError> {
+    fn add_to(mut self, figures: &mut Figures, input: &Input) -> Result<bool, RecordedError> {
+        if let Some((timestamps, values)) = self.timestamps.take().zip(self.values.take()) {
+            // A result without the answer that it was in.
+            let result = Answered {
+                id: self.id.take(),
+                label: self.label.take(),
+                timestamps,
+                values,
+                status_code: self.status_code.take(),
+            };
+            self.metric_data_results = Some(vec![result]);
+        }
         if let Some(results) = self.metric_data_results {
             let mut page = Page::new(&input.path, self.next_token.is_some_and(|token| !token.is_empty()));
             for result in results {
@@ -276,7 +300,13 @@ impl Answered {
         let query = queries.iter().find(|query| self.id.as_ref() == Some(&query.id));
         let metric = query.and_then(|query| query.metric_stat.as_ref());
         let named = self.label.as_deref().and_then(Label::read);
-        let Some(mut label) = named.or_else(|| Label::read(&metric?.metric.metric_name)) else {
+        let queried = || Label::read(&metric?.metric.metric_name);
+        // The name of a query begins with a small letter: `volumeReadOps`.
+        let of_id = || {
+            let label = Label::read(self.id.as_deref()?)?;
+            Some(Label { volume: volume(self.label.as_deref().unwrap_or_default()).to_owned(), ..label })
+        };
+        let Some(mut label) = named.or_else(queried).or_else(of_id) else {
             return Ok(None);
         };
         let mut declared = Declared::default();

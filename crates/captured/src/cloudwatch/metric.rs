@@ -118,7 +118,11 @@ impl Quantity {
 impl Metric {
     /// The metric that a word names.
     fn of_word(word: &str) -> Option<&'static Self> {
-        let ebs = EBS.iter().find(|metric| word.ends_with(metric.name));
+        let ends = |name: &str| {
+            let place = word.len().checked_sub(name.len());
+            place.and_then(|place| word.get(place..)).is_some_and(|end| end.eq_ignore_ascii_case(name))
+        };
+        let ebs = EBS.iter().find(|metric| ends(metric.name));
         ebs.or_else(|| RDS.iter().find(|metric| word == metric.name))
     }
 

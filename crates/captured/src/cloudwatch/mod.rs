@@ -25,7 +25,7 @@ use pages::Page;
 use statistic::{Given, Statistic, Unit};
 
 use super::Input;
-use super::record_error::{RecordedError, WrongMetrics};
+use super::record_error::{RecordedError, Unusable, WrongMetrics};
 pub(super) use loads::{NoLoads, loads};
 pub(super) use minutes::{Minutes, read};
 
@@ -168,10 +168,35 @@ fn bare(text: &str) -> &str {
     text.trim_start_matches('\u{feff}').trim_start()
 }
 
+/// Why an answer of the AWS CLI, in another form than JSON or without the names of its metrics, is not read; None of another text.
+pub(super) fn other_form(text: &str) -> Option<Unusable> {
+    let text = bare(text);
+    let lines = || text.lines().take(MOST_BEFORE_FORM);
+    let begins = |words: [&str; 2]| lines().any(|line| words.iter().any(|word| line.starts_with(word)));
+    if begins(["METRICDATARESULTS\t", "DATAPOINTS\t"]) {
+        return Some(Unusable::OtherOutput("text"));
+    }
+    if begins(["MetricDataResults:", "Datapoints:"]) {
+        return Some(Unusable::OtherOutput("yaml"));
+    }
+    let heads = ["GetMetricData", "GetMetricStatistics"];
+    if lines().any(|line| line.starts_with('|') && heads.iter().any(|head| line.contains(head))) {
+        return Some(Unusable::OtherOutput("table"));
+    }
+    let has = |word: &str| text.contains(word);
+    let is_points = json::is_json(text)
+        && has("\"Timestamp\"")
+        && ["\"Sum\"", "\"Average\"", "\"Maximum\"", "\"Minimum\""].into_iter().any(has);
+    is_points.then_some(Unusable::NoMetricName)
+}
+
+/// Lines of an answer before that by which its form is known.
+const MOST_BEFORE_FORM: usize = 20;
+
 /// Whether a text is meant to hold metrics, damaged or not.
 pub(super) fn is_meant(text: &str) -> bool {
     let text = bare(text);
-    json::is_meant(text) || (!json::is_json(text) && table::is_meant(text))
+    json::is_meant(text) || (!json::is_json(text) && table::is_meant(text) && other_form(text).is_none())
 }
 
 /// Reads the figures of a file; an error says what is wrong with it, and where.

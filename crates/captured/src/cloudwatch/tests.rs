@@ -664,3 +664,37 @@ fn numbers_of_two_styles_and_wrong_dates_are_refused_with_the_line() {
     let open = saved(&MINUTES, ',', plain).replacen(",180000", ",\"180000", 1);
     assert!(refusal(&open).len() < 300 || read(&open).is_ok(), "{}", refusal(&open));
 }
+
+#[test]
+fn results_without_their_answer_are_read_as_with_it() {
+    let label = |name: &str| format!("vol-1 {name}");
+    let whole = read(&answer(&volume(label, SUMS, 0..5))).unwrap();
+    let results = volume(label, SUMS, 0..5);
+    for text in [format!("[{}]", results.join(",")), results.join("\n")] {
+        assert_eq!(read(&text).unwrap(), whole, "{text}");
+    }
+    let lower = volume(|name| format!("vol-1 {}", name.to_lowercase()), SUMS, 0..5);
+    assert_eq!(read(&answer(&lower)).unwrap(), whole, "labels in small letters");
+    let ids = |name: &str, sum: f64| {
+        let values: Vec<(usize, f64)> = (0..5).map(|minute| (minute * 60, sum)).collect();
+        result(&name.to_lowercase(), "of vol-1", &values)
+    };
+    let by_id: Vec<String> = NAMES.iter().zip(SUMS).map(|(name, sum)| ids(name, sum)).collect();
+    assert_eq!(read(&answer(&by_id)).unwrap(), whole, "the id of the query names the metric");
+}
+
+#[test]
+fn an_answer_in_another_form_is_refused_with_the_form_to_ask_for() {
+    for (text, part) in [
+        ("VolumeReadOps\nDATAPOINTS\t60.0\t2026-11-22T10:00:00Z\tCount\n", "answer as text"),
+        ("METRICDATARESULTS\tm1\tVolumeReadOps\tComplete\n", "answer as text"),
+        ("MetricDataResults:\n- Id: m1\n  Label: x\n", "answer as yaml"),
+        ("-----\n|   GetMetricStatistics   |\n+-----+\n|| Sum | Timestamp ||\n", "answer as table"),
+        (
+            "[{\"Timestamp\": \"2026-11-22T10:00:00Z\", \"Sum\": 6.0, \"Unit\": \"Count\"}]",
+            "without the name of their metric",
+        ),
+    ] {
+        assert!(refusal(text).contains(part), "{text}: {}", refusal(text));
+    }
+}

@@ -45,7 +45,7 @@ pub fn recorded(files: &[Input], interval_s: Option<f64>) -> Result<Recorded, Re
     let mut all: Option<Recorded> = None;
     let mut first = None;
     for file in files {
-        let piece = piece(file)?;
+        let piece = piece(file, interval_s)?;
         let tool = piece.tool();
         match first {
             Some(other) if other != tool => {
@@ -145,7 +145,7 @@ fn of_cloudwatch(first: &Input, files: &[Input], interval_s: Option<f64>) -> Res
     Ok(Recorded { tool: CLOUDWATCH, together: false, loads, notes })
 }
 
-fn piece(file: &Input) -> Result<Piece, RecordedError> {
+fn piece(file: &Input, interval_s: Option<f64>) -> Result<Piece, RecordedError> {
     let path = || file.path.clone();
     let damaged = |cause| RecordedError::Damaged { path: path(), cause };
     match sysstat::iostat(&file.text).or_else(|| sysstat::sar(&file.text)) {
@@ -158,9 +158,17 @@ fn piece(file: &Input) -> Result<Piece, RecordedError> {
         let Read { loads, notes } = read.map_err(damaged)?;
         return Ok(Piece::Other(Recorded { tool: PT_DISKSTATS, together: false, loads, notes }));
     }
-    if let Some(looks) = devices::looks(&file.text) {
+    if let Some(mut looks) = devices::looks(&file.text) {
+        if let Some(seconds) = interval_s.filter(|_| looks.iter().all(|(time, _)| time.is_none())) {
+            for (place, (time, _)) in looks.iter_mut().enumerate() {
+                *time = Some(place as f64 * seconds);
+            }
+        }
         let lacks = || RecordedError::Lacks { path: path(), what: MissingFigures::TimedCounters };
         return of_counters(&looks).map(Piece::Other).ok_or_else(lacks);
+    }
+    if let Some(why) = cloudwatch::other_form(&file.text) {
+        return Err(RecordedError::Unusable { path: path(), why });
     }
     Err(RecordedError::Unknown { path: path() })
 }

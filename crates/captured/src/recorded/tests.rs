@@ -274,3 +274,26 @@ fn other_texts_are_refused_and_tools_are_not_mixed() {
     let error = recorded(&[file(IOSTAT), file(sadf)], None).unwrap_err();
     assert!(error.to_string().contains("is of sar, and the files before it are of iostat"), "{error}");
 }
+
+#[test]
+fn counters_below_a_plain_time_or_with_an_interval_that_is_given_are_read() {
+    let look = |number: u32| {
+        let disk = |name: &str, reads: u32| {
+            format!("259 0 {name} {reads} 0 {sectors} 50 0 0 0 0 0 10 10 0 0 0 0 0 0", sectors = reads * 32)
+        };
+        format!("{}\n{}\n", disk("nvme0n1", number * 7), disk("nvme1n1", number * 1_000))
+    };
+    let timed =
+        |time: fn(u32) -> String| (0..3).map(|n| format!("{}\n{}", time(n), look(n))).collect::<String>();
+    let ios = |recorded: &Recorded| {
+        let load = &recorded.loads["nvme1n1"];
+        load.intervals.iter().map(|interval| (interval.seconds, interval.reads)).collect::<Vec<_>>()
+    };
+    let dated = read(&timed(|n| (1_700_000_000 + 10 * n).to_string())).unwrap();
+    assert_eq!(ios(&dated), [(10.0, 100.0), (10.0, 100.0)]);
+    let parts = read(&timed(|n| format!("{}.500000000", 1_700_000_000 + 20 * n))).unwrap();
+    assert_eq!(ios(&parts), [(20.0, 50.0), (20.0, 50.0)]);
+    let plain: String = (0..3).map(look).collect();
+    assert_eq!(ios(&recorded(&[file(&plain)], Some(5.0)).unwrap()), [(5.0, 200.0), (5.0, 200.0)]);
+    assert!(read(&plain).unwrap_err().to_string().contains("lacks two looks"), "no length is guessed");
+}

@@ -1,7 +1,7 @@
 //! A command line of fio, as people copy it from a shell.
 
 use super::words::{self, Draft};
-use super::{FioError, Surroundings, UNNAMED, file, table};
+use super::{FioError, Surroundings, UNNAMED, file, table, values};
 
 /// Words before `fio` on a command line, at most: `sudo`, `ionice -c 3`, variables.
 const MOST_BEFORE: usize = 12;
@@ -13,8 +13,12 @@ pub(super) fn is_command(text: &str) -> bool {
 }
 
 /// The place of the word that names the program.
-fn program<'a>(mut words: impl Iterator<Item = &'a str>) -> Option<usize> {
-    words.position(|word| word == "fio" || word.ends_with("/fio"))
+fn program<'a>(words: impl Iterator<Item = &'a str>) -> Option<usize> {
+    let is_program = |word: &str| word == "fio" || word.ends_with("/fio") || word.ends_with("fio.exe");
+    let mut words = words.enumerate().skip_while(|(_, word)| !is_program(word));
+    // An image of a container may have the name, too: `docker run someone/fio fio`.
+    let (first, _) = words.next()?;
+    Some(words.next().filter(|(_, word)| is_program(word)).map_or(first, |(second, _)| second))
 }
 
 /// What a command line asks for.
@@ -88,7 +92,8 @@ fn command(words: &[String]) -> Result<Command, FioError> {
         let name = long_name(name);
         let value = match value {
             Some(value) => value.to_owned(),
-            None if table::has(table::FLAGS, &name) => String::new(),
+            None if table::has(table::JOB_FLAGS, &name) => values::BARE.into(),
+            None if table::has(table::COMMAND_FLAGS, &name) => String::new(),
             None => {
                 let is_value = |next: &&String| {
                     !next.starts_with('-') || next[1..].starts_with(|c: char| c.is_ascii_digit())

@@ -1,5 +1,7 @@
 //! A job file, as fio reads it: `init.c`, `__parse_jobs_ini`.
 
+use super::table::{JOB_FLAGS, has};
+use super::values::BARE;
 use super::words::Draft;
 use super::{FioError, Surroundings};
 
@@ -100,7 +102,8 @@ fn entry(
     surroundings: &dyn Surroundings,
 ) -> Result<(), FioError> {
     let Some(name) = line.strip_prefix("include").filter(|rest| rest.starts_with([' ', '\t', '='])) else {
-        let (word, value) = line.split_once('=').unwrap_or((line, ""));
+        let bare = if has(JOB_FLAGS, line) { BARE } else { "" };
+        let (word, value) = line.split_once('=').unwrap_or((line, bare));
         entries.push(Entry { place: place.clone(), word: word.trim().into(), value: value.trim().into() });
         return Ok(());
     };

@@ -161,7 +161,8 @@ fn pieces(text: &str) -> Vec<(String, String)> {
             continue;
         }
         let piece = piece.trim_start_matches("--");
-        let (word, value) = piece.split_once('=').unwrap_or((piece, ""));
+        let bare = if table::has(table::JOB_FLAGS, piece) { values::BARE } else { "" };
+        let (word, value) = piece.split_once('=').unwrap_or((piece, bare));
         pieces.push((word.into(), value.into()));
     }
     pieces

@@ -65,7 +65,7 @@ pub(super) const IGNORED: &[(&str, &str)] = &[
     (
         "steadystate_ramp_time ss_ramp steadystate_check_interval ss_interval latency_window latency_percentile \
          replay_scale replay_align replay_time_scale replay_skip replay_redirect read_iolog_chunked \
-         merge_blktrace_scalars merge_blktrace_iters flow_sleep flow_id",
+         merge_blktrace_scalars merge_blktrace_iters flow_sleep flow_id rw_sequencer",
         "the word that it belongs to is not used",
     ),
     (
@@ -97,10 +97,12 @@ pub(super) const IGNORED: &[(&str, &str)] = &[
 /// what to do instead.
 pub(super) const REFUSED: &[(&str, &[&str], &str)] = &[
     (
-        "bsrange blocksize_range bs_unaligned blocksize_unaligned blockalign ba bs_is_seq_rand",
+        "bsrange blocksize_range bs_unaligned blocksize_unaligned",
         &["0"],
         "list sizes with bssplit, like bssplit=4k/50:16k/50",
     ),
+    ("blockalign ba", &["0"], "leave it out: I/O begins at multiples of its smallest size"),
+    ("bs_is_seq_rand", &["0"], "give bs the size of the job's own rw"),
     (
         "verify verify_backlog verify_only trim_percentage",
         &["0"],
@@ -113,8 +115,8 @@ pub(super) const REFUSED: &[(&str, &[&str], &str)] = &[
     ),
     ("zonemode zonesize zonerange zoneskip", &["none", "0"], "use offset and size"),
     (
-        "percentage_random rw_sequencer",
-        &["100", "sequential"],
+        "percentage_random",
+        &["100", "100,100", "100,100,100"],
         "run a sequential and a random job at the same time from a job file",
     ),
     ("percentage_sequential", &["0"], "run a sequential and a random job at the same time from a job file"),
@@ -128,13 +130,11 @@ pub(super) const REFUSED: &[(&str, &[&str], &str)] = &[
     ("flow", &["0"], "use startdelay or stonewall"),
     ("wait_for", &[], "use startdelay or stonewall"),
     ("steadystate ss steadystate_duration ss_dur", &["0"], "give a runtime"),
+    ("filesize file_append fill_device fill_fs", &["0"], "use size, or leave it out for the whole volume"),
+    ("create_only", &["0"], "it makes files and does no I/O; leave the job out"),
+    ("offset_align", &["0"], "give offset in bytes"),
     (
-        "filesize file_append fill_device fill_fs create_only",
-        &["0"],
-        "use size, or leave it out for the whole volume",
-    ),
-    (
-        "offset_align random_sequence_stride sprandom spr_num_regions spr_op spr_cs",
+        "random_sequence_stride sprandom spr_num_regions spr_op spr_cs",
         &["0"],
         "leave it out; the order of random blocks is the model's own",
     ),
@@ -166,12 +166,14 @@ pub(super) const ENGINES_WITHOUT_VOLUME: &[&str] = &[
     "mtd",
 ];
 
-/// Words that take no value on a command line without an equals sign: fio's flags, and its options without an argument.
-pub(super) const FLAGS: &str = "time_based norandommap bs_unaligned blocksize_unaligned verify_only exitall \
+/// fio's flags: words that a job file has without a value, or with 0 or 1 (`fio --cmdhelp=WORD`: "empty or boolean value").
+pub(super) const JOB_FLAGS: &str = "time_based norandommap bs_unaligned blocksize_unaligned verify_only exitall \
      exitall_on_error stonewall wait_for_previous new_group thread group_reporting zero_buffers refill_buffers hipri \
-     fixedbufs registerfiles sqthread_poll nonvectored userspace_reap minimal append-terse version help cmdhelp enghelp \
-     showcmd readonly parse-only warnings-fatal server cpuclock-test crctest memcpytest merge-blktrace-only bandwidth-log \
-     single-instance nodelay";
+     fixedbufs registerfiles sqthread_poll nonvectored userspace_reap nodelay";
+
+/// Options of the command line that take no value without an equals sign.
+pub(super) const COMMAND_FLAGS: &str = "minimal append-terse version help cmdhelp enghelp showcmd readonly parse-only \
+     warnings-fatal server cpuclock-test crctest memcpytest merge-blktrace-only bandwidth-log single-instance";
 
 /// Whether a list of words between blanks has a word.
 pub(super) fn has(list: &str, word: &str) -> bool {

@@ -122,13 +122,12 @@ fn a_value_outside_its_range_names_the_range() {
         ("numjobs=5000", "from 1 to 4096"),
         ("rwmixread=101", "from 0 to 100"),
         ("bs=", "a multiple of 512"),
-        ("rate_iops=", "a whole number from 1"),
+        ("rate_iops=", "a whole number from 0"),
         ("bs=1000", "a multiple of 512"),
         ("bs=1g", "to 64m"),
         ("rw=reed", "read, write, randread"),
-        ("rate_iops=0", "from 1"),
         ("random_distribution=pareto:1.5", "between 0 and 1"),
-        ("time_based=yes", "nothing, 0 or 1"),
+        ("time_based=yes", "the word alone, or 0 or 1"),
         ("rate=1m,rate_iops=5", "not both"),
         ("iodepth=65536,numjobs=4096", "exceeds 1048576"),
         ("rw=rw,rate_iops=5,", ""),
@@ -297,6 +296,93 @@ fn a_word_that_is_off_has_no_effect() {
     }
     let noted = parse_words("ratemin=1m,log_prio=1,dedupe_mode=repeat,exitall", &Nothing).unwrap().notes;
     assert_eq!(noted.len(), 4, "{noted:?}");
+}
+
+/// Each was tried with `fio --parse-only` of fio 3.33, which takes or refuses it so.
+#[test]
+fn what_fio_refuses_is_refused() {
+    let in_file = |line: &str| parse_file(&format!("[a]\nruntime=1\n{line}\n"), "", &Nothing);
+    for word in ["stonewall", "time_based", "group_reporting", "thread", "norandommap", "wait_for_previous"] {
+        assert!(in_file(word).is_ok() && in_file(&format!("{word}=1")).is_ok(), "{word}");
+        let error = in_file(&format!("{word}=")).unwrap_err().to_string();
+        assert_eq!(error, format!("line 3: {word}=: expected the word alone, or 0 or 1"));
+        assert!(
+            in_file(&format!("{word} = yes")).is_err() && in_file(&format!("{word}=0")).is_ok(),
+            "{word}"
+        );
+    }
+    for line in ["bs=,", "ramp_time=abc", "random_distribution=zipf:1", "random_distribution=pareto:0"] {
+        assert!(in_file(line).is_err(), "{line}");
+    }
+    assert!(parse_words("fio --name=a --runtime=1 --time_based --thread", &Nothing).is_ok());
+    assert!(error("fio --name=a --runtime=1 --stonewall=").contains("stonewall=: expected the word alone"));
+}
+
+#[test]
+fn what_fio_takes_for_no_limit_is_none() {
+    let job = job("rw=read,rate=0,rate_iops=0,loops=0,number_ios=0,random_distribution=zipf:0,runtime=1");
+    assert_eq!((job.rate, job.loops, job.max_ios, job.depth), ([None; 2], 1, None, 1));
+    // A word without its parameter has fio's own.
+    let distribution = |text: &str| super::tests::job(text).access;
+    assert_eq!(
+        [
+            distribution("rw=randread,random_distribution=zipf"),
+            distribution("rw=randread,random_distribution=pareto")
+        ],
+        [Access::Random(Distribution::Zipf { theta: 1.1 }), Access::Random(Distribution::Pareto { h: 0.2 })]
+    );
+}
+
+#[test]
+fn a_side_that_is_left_out_keeps_what_it_has() {
+    let file = |text: &str| parse_file(text, "", &Nothing).unwrap().jobs.remove(0);
+    let mixed = file("[global]\nrate_iops=500\niodepth=4\n[a]\nrw=randrw\nrate_iops=,2000\n");
+    assert_eq!(mixed.rate, [Some(Rate::Iops(500)), Some(Rate::Iops(2000))]);
+    // A pace of the side that a job does not do is none, and no open loop.
+    let writes = file("[a]\nrw=write\nrate_iops=100,\nsize=1m\n");
+    assert_eq!((writes.rate, writes.depth), ([None; 2], 1));
+    let reads = file("[a]\nrw=read\nrate=1m,\nrate_iops=0\nsize=1m\n");
+    assert_eq!(reads.rate, [Some(Rate::Bytes(1 << 20)), None]);
+}
+
+#[test]
+fn shares_of_block_sizes_hold_wherever_they_stand_as_in_fio() {
+    let file = |text: &str| parse_file(text, "", &Nothing).unwrap().jobs.remove(0).block_sizes;
+    let both = file("[global]\nbssplit=4k/50:64k/50\n[a]\nbs=8k\n");
+    assert_eq!(both.map(|sizes| sizes.largest()), [65_536; 2]);
+    let reads = file("[a]\nbssplit=64k/100,\nbs=8k\n");
+    assert_eq!(reads.map(|sizes| sizes.largest()), [65_536, 8192]);
+    assert_eq!(file("[a]\nbsrange=16k-16k\n"), [BlockSizes::fixed(16_384), BlockSizes::fixed(16_384)]);
+    assert_eq!(file("[a]\nbsrange=4k-4k,8k-8k\n"), [BlockSizes::fixed(4096), BlockSizes::fixed(8192)]);
+    assert!(error("bssplit=4k/50.5:16k/49.5").contains("whole percentages"));
+}
+
+#[test]
+fn each_pass_has_its_own_number_of_requests_and_a_percentage_ends_with_the_volume() {
+    assert_eq!(job("size=10m,loops=2,number_ios=5").max_ios, Some(10));
+    let job = job("offset=40%,size=100%,loops=2");
+    assert_eq!(job.length(400, 1000), 600);
+    assert_eq!(super::tests::job("size=90%").length(0, 1000), 900);
+    assert_eq!(super::tests::job("size=2k").length(400, 1000), 2048, "bytes are not made fewer");
+}
+
+#[test]
+fn a_hint_is_of_its_own_word() {
+    for (text, part) in [
+        ("create_only=1", "leave the job out"),
+        ("ba=4k", "multiples of its smallest size"),
+        ("bs_is_seq_rand=1", "the job's own rw"),
+        ("startdelay=1-3", "a range, of which fio draws"),
+        ("rwmixread=70%", "without the percent sign"),
+        ("offset_align=4k", "in bytes"),
+    ] {
+        assert!(error(text).contains(part), "{text}: {}", error(text));
+    }
+    let noted = parse_words("rw_sequencer=identical,percentage_random=100,100", &Nothing).unwrap().notes;
+    assert_eq!(noted.len(), 2, "{noted:?}");
+    let jobs = |text: &str| parse_words(text, &Nothing).map(|workload| workload.jobs.len());
+    assert_eq!(jobs("docker run -v /d:/d someone/fio fio --name=a --size=1g --name=b --size=1g"), Ok(2));
+    assert_eq!(jobs("C:/fio/fio.exe --name=a --size=1g"), Ok(1));
 }
 
 #[test]

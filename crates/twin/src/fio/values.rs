@@ -12,7 +12,8 @@ const LONGEST_S: u64 = 10 * 365 * 86_400;
 const LARGEST_BLOCK: u64 = 64 * MIB;
 
 /// What a span of time is, for messages.
-const SPAN: &str = "a whole number with us, ms, s, m, h or d, up to 3650d, like 90, 90s, 5m, 3h or 500ms";
+pub(super) const SPAN: &str =
+    "a whole number with us, ms, s, m, h or d, up to 3650d, like 90, 90s, 5m, 3h or 500ms";
 
 /// A span of time; a bare number counts `default_unit_ns`.
 pub(super) fn time(word: &str, value: &str, default_unit_ns: u64) -> Result<Nanos, FioError> {
@@ -42,6 +43,9 @@ where
 /// What fio reads of a value that it does not read as a whole.
 fn instead(value: &str, reading: Option<Reading>) -> String {
     match reading {
+        Some(_) if value.ends_with('%') => {
+            "; write it without the percent sign, with which fio reads another number".into()
+        }
         Some(Reading { value: read, whole: false }) if !value.contains('-') => {
             format!("; fio reads this as {read}: it stops at what is no digit or unit")
         }
@@ -49,13 +53,26 @@ fn instead(value: &str, reading: Option<Reading>) -> String {
     }
 }
 
-/// A flag: the bare word, or a number, where 0 is off.
+/// What a flag without a value stands for.
+pub(super) const BARE: &str = "1";
+
+/// A flag: the bare word, which is read as [`BARE`], or a number, where 0 is off.
 pub(super) fn flag(word: &str, value: &str) -> Result<bool, FioError> {
-    if value.is_empty() {
-        return Ok(true);
-    }
     let reading = units::count(value, 1024).filter(|reading| reading.whole);
-    reading.map(|reading| reading.value != 0).ok_or_else(|| FioError::value(word, value, "nothing, 0 or 1"))
+    reading
+        .map(|reading| reading.value != 0)
+        .ok_or_else(|| FioError::value(word, value, "the word alone, or 0 or 1"))
+}
+
+/// Sizes of a range that has one size alone, such as `16k-16k`; None of another text.
+pub(super) fn range_of_one(word: &str, value: &str, base: u64) -> Option<[Option<BlockSizes>; 2]> {
+    let one = |text: &str| {
+        let (from, to) = text.split_once(['-', ':'])?;
+        let [from, to] = [from, to].map(|size| block(word, size, base).ok());
+        from.filter(|_| from == to).map(BlockSizes::fixed)
+    };
+    let sides: Vec<BlockSizes> = value.split(',').map(one).collect::<Option<_>>()?;
+    Some([sides.first().cloned(), sides.get(1).or(sides.first()).cloned()])
 }
 
 /// One number for reads and one for writes, as [`sides`]; fio separates numbers by colons and dashes, too.
@@ -114,7 +131,8 @@ pub(super) fn block(word: &str, value: &str, base: u64) -> Result<u32, FioError>
 
 /// Block sizes with shares: `4k/10:64k/50:32k/40`; shares left out split what remains.
 pub(super) fn block_shares(word: &str, value: &str, base: u64) -> Result<BlockSizes, FioError> {
-    let bad = || FioError::value(word, value, "sizes with percentages that add up to 100, like 4k/10:64k/90");
+    let bad =
+        || FioError::value(word, value, "sizes with whole percentages that add up to 100, like 4k/10:64k/90");
     let mut shares: Vec<(u32, Option<u8>)> = Vec::new();
     for part in value.split(':') {
         let (size, percent) = part.split_once('/').unwrap_or((part, ""));
@@ -145,7 +163,7 @@ pub(super) fn block_shares(word: &str, value: &str, base: u64) -> Result<BlockSi
 
 /// A size in bytes, or a percentage of the volume.
 pub(super) fn extent(word: &str, value: &str, base: u64) -> Result<Extent, FioError> {
-    const EXPECTED: &str = "a size like 10g, or a percentage of the volume like 25%";
+    const EXPECTED: &str = "a size like 10g, or a whole percentage of the volume like 25%";
     if let Some(percent) = value.strip_suffix('%') {
         let percent = percent.parse().ok().filter(|&percent| percent <= 100).map(Extent::Percent);
         return percent.ok_or_else(|| FioError::value(word, value, EXPECTED));
@@ -174,18 +192,24 @@ pub(super) fn bytes(word: &str, value: &str, base: u64) -> Result<u64, FioError>
     })
 }
 
-/// Bytes a second, at least one and at most a TiB.
+/// Bytes a second, at most a TiB.
 pub(super) fn byte_rate(word: &str, value: &str, base: u64) -> Result<u64, FioError> {
     let rate = bytes(word, value, base)?;
-    let range = || FioError::value(word, value, "bytes a second from 1 to 1t, like 500k or 100m");
-    Some(rate).filter(|rate| (1..=KIB * GIB).contains(rate)).ok_or_else(range)
+    let range =
+        || FioError::value(word, value, "bytes a second up to 1t, like 500k or 100m, or 0 for no limit");
+    Some(rate).filter(|rate| (0..=KIB * GIB).contains(rate)).ok_or_else(range)
 }
 
 /// How random I/O is spread.
 pub(super) fn distribution(word: &str, value: &str) -> Result<Distribution, FioError> {
     let mut parts = value.split(':');
     let name = parts.next().unwrap_or_default();
-    let parameter: Option<f64> = parts.next().and_then(|text| text.parse().ok());
+    // fio's defaults (FIO_DEF_ZIPF and FIO_DEF_PARETO).
+    let parameter: Option<f64> = match (name, parts.next()) {
+        ("zipf", None) => Some(1.1),
+        ("pareto", None) => Some(0.2),
+        (_, text) => text.and_then(|text| text.parse().ok()),
+    };
     if parts.next().is_some() && matches!(name, "zipf" | "pareto") {
         return Err(FioError::Unsupported {
             word: format!("{word}={value}"),
@@ -194,10 +218,14 @@ pub(super) fn distribution(word: &str, value: &str) -> Result<Distribution, FioE
     }
     match (name, parameter) {
         ("random", _) => Ok(Distribution::Uniform),
+        ("zipf", Some(0.0)) => Ok(Distribution::Uniform),
+        ("zipf", Some(1.0)) => Err(FioError::value(
+            word,
+            value,
+            "zipf:THETA with another THETA than 1, like zipf:1.01; fio refuses 1",
+        )),
         ("zipf", Some(theta)) if theta > 0.0 && theta <= 10.0 => Ok(Distribution::Zipf { theta }),
-        ("zipf", _) => {
-            Err(FioError::value(word, value, "zipf:THETA with THETA above 0 and up to 10, like zipf:1.2"))
-        }
+        ("zipf", _) => Err(FioError::value(word, value, "zipf:THETA with THETA from 0 to 10, like zipf:1.2")),
         ("pareto", Some(h)) if h > 0.0 && h < 1.0 => Ok(Distribution::Pareto { h }),
         ("pareto", _) => {
             Err(FioError::value(word, value, "pareto:H with H between 0 and 1, like pareto:0.2"))

@@ -1,9 +1,11 @@
 //! The table of fio's words with a meaning here, and a job while its words are being read.
 
-use ebbtide_volume::Nanos;
+use ebbtide_volume::{Nanos, Op};
 
-use super::table::{ENGINES_WITHOUT_VOLUME, IGNORED, REFUSED, has};
-use super::{Access, Direction, Distribution, FioError, Job, OPEN_LOOP_DEPTH, Rate, Surroundings, values};
+use super::table::{ENGINES_WITHOUT_VOLUME, IGNORED, JOB_FLAGS, REFUSED, has};
+use super::{
+    Access, Direction, Distribution, FioError, Job, OPEN_LOOP_DEPTH, Rate, Surroundings, units, values,
+};
 use crate::job::{BlockSizes, Extent};
 
 const SECOND: u64 = 1_000_000_000;
@@ -26,12 +28,14 @@ const SUPPORTED: &[(&[&str], Setter)] = &[
     (&["rwmixwrite"], |d, w, v| values::number(w, v, d.base, 0, 100).map(|p: u8| d.read_percent = 100 - p)),
     (&["bs", "blocksize"], |d, w, v| {
         let sizes = values::number_sides(v, |text| values::block(w, text, d.base).map(BlockSizes::fixed))?;
-        d.set_sizes(sizes);
-        Ok(())
+        d.set_sizes(w, v, sizes)
     }),
     (&["bssplit"], |d, w, v| {
         let sizes = values::sides(v, |text| values::block_shares(w, text, d.base))?;
-        d.set_sizes(sizes);
+        // fio takes these wherever they stand: a `bs` behind them changes nothing.
+        for (side, sizes) in d.split.iter_mut().zip(sizes) {
+            *side = sizes.or(side.take());
+        }
         Ok(())
     }),
     (&["iodepth"], |d, w, v| values::number(w, v, d.base, 1, 65_536).map(|depth| d.depth = Some(depth))),
@@ -46,13 +50,16 @@ const SUPPORTED: &[(&[&str], Setter)] = &[
     (&["io_size", "io_limit"], |d, w, v| values::bytes(w, v, d.base).map(|bytes| d.job.amount = Some(bytes))),
     (&["offset", "fileoffset"], |d, w, v| values::extent(w, v, d.base).map(|offset| d.job.offset = offset)),
     (&["offset_increment"], |d, w, v| values::extent(w, v, d.base).map(|step| d.job.offset_increment = step)),
-    (&["loops"], |d, w, v| values::number(w, v, d.base, 1, 1_000_000).map(|loops| d.job.loops = loops)),
+    // fio goes once over the extent with 0, too.
+    (&["loops"], |d, w, v| {
+        values::number(w, v, d.base, 0, 1_000_000).map(|loops: u64| d.job.loops = loops.max(1))
+    }),
     (&["number_ios"], |d, w, v| {
-        values::number(w, v, d.base, 1, u64::MAX).map(|ios| d.job.max_ios = Some(ios))
+        values::number(w, v, d.base, 0, u64::MAX).map(|ios| d.job.max_ios = (ios > 0).then_some(ios))
     }),
     (&["rate_iops"], |d, w, v| {
         let rates =
-            values::number_sides(v, |text| values::number(w, text, d.base, 1, 100_000_000).map(Rate::Iops))?;
+            values::number_sides(v, |text| values::number(w, text, d.base, 0, 100_000_000).map(Rate::Iops))?;
         d.set_rate(rates)
     }),
     (&["rate"], |d, w, v| {
@@ -73,7 +80,13 @@ const SUPPORTED: &[(&[&str], Setter)] = &[
     (&["fsync", "fdatasync"], |d, w, v| {
         values::number(w, v, d.base, 0, 1 << 30).map(|n| d.job.flush_every = n)
     }),
-    (&["startdelay", "start_delay"], |d, w, v| values::time(w, v, SECOND).map(|at| d.job.start_delay = at)),
+    (&["startdelay", "start_delay"], |d, w, v| {
+        if v.split_once('-').is_some_and(|(from, to)| !from.is_empty() && !to.is_empty()) {
+            let instead = "give one time: a range, of which fio draws at random, is not modelled";
+            return Err(FioError::Unsupported { word: format!("{w}={v}"), instead });
+        }
+        values::time(w, v, SECOND).map(|at| d.job.start_delay = at)
+    }),
     (&["name"], |d, w, v| {
         if v.is_empty() {
             return Err(FioError::value(w, v, "a name"));
@@ -126,6 +139,8 @@ pub(super) struct Draft {
     read_percent: u8,
     distribution: Distribution,
     depth: Option<u32>,
+    /// Sizes of `bssplit`, which go before those of `bs`.
+    split: [Option<BlockSizes>; 2],
     engine: String,
     buffered: bool,
     pub(super) stonewall: bool,
@@ -146,6 +161,7 @@ impl Draft {
             read_percent: 50,
             distribution: Distribution::Uniform,
             depth: None,
+            split: [None, None],
             engine: String::new(),
             buffered: false,
             stonewall: false,
@@ -178,6 +194,10 @@ impl Draft {
     }
 
     fn set_substituted(&mut self, word: &str, value: &str) -> Result<(), FioError> {
+        if has(JOB_FLAGS, word) {
+            // fio takes `stonewall` and `stonewall=1`, and not `stonewall=`.
+            values::flag(word, value)?;
+        }
         if let Some((_, setter)) = SUPPORTED.iter().find(|(names, _)| names.contains(&word)) {
             if let Some(keyword) = KEYWORDS.iter().find(|keyword| value.contains(**keyword)) {
                 let instead = "it is of the machine, and there is none here; write the number";
@@ -190,8 +210,16 @@ impl Draft {
             return Ok(());
         }
         if let Some((_, why)) = IGNORED.iter().find(|(names, _)| has(names, word)) {
+            if word == "ramp_time" && units::span(value, SECOND).is_none() {
+                return Err(FioError::value(word, value, values::SPAN));
+            }
             self.ignored.push((word.into(), why));
             return Ok(());
+        }
+        if matches!(word, "bsrange" | "blocksize_range")
+            && let Some(sizes) = values::range_of_one(word, value, self.base)
+        {
+            return self.set_sizes(word, value, sizes);
         }
         if let Some((_, harmless, instead)) = REFUSED.iter().find(|(names, ..)| has(names, word)) {
             if harmless.contains(&value) {
@@ -231,23 +259,34 @@ impl Draft {
         Ok(())
     }
 
-    fn set_sizes(&mut self, sizes: [Option<BlockSizes>; 2]) {
+    fn set_sizes(&mut self, word: &str, value: &str, sizes: [Option<BlockSizes>; 2]) -> Result<(), FioError> {
+        if sizes.iter().all(Option::is_none) {
+            return Err(FioError::value(word, value, "a size for reads or for writes, like 4k,16k or ,16k"));
+        }
         for (side, sizes) in self.job.block_sizes.iter_mut().zip(sizes) {
             if let Some(sizes) = sizes {
                 *side = sizes;
             }
         }
+        Ok(())
     }
 
+    /// Sets the paces that are given; a side without one keeps its own. Zero is none, as in fio.
     fn set_rate(&mut self, rates: [Option<Rate>; 2]) -> Result<(), FioError> {
-        let other = |old: &Option<Rate>, new: &Option<Rate>| match (old, new) {
-            (Some(old), Some(new)) => std::mem::discriminant(old) != std::mem::discriminant(new),
-            _ => false,
-        };
-        if self.job.rate.iter().zip(&rates).any(|(old, new)| other(old, new)) {
-            return Err(FioError::Combination("give rate or rate_iops for a direction, not both".into()));
+        for (own, given) in self.job.rate.iter_mut().zip(rates) {
+            let Some(rate) = given else { continue };
+            let is_off = matches!(rate, Rate::Iops(0) | Rate::Bytes(0));
+            let is_other =
+                own.is_some_and(|own| std::mem::discriminant(&own) != std::mem::discriminant(&rate));
+            match (is_other, is_off) {
+                (true, true) => {}
+                (true, false) => {
+                    let message = "give rate or rate_iops for a direction, not both";
+                    return Err(FioError::Combination(message.into()));
+                }
+                (false, _) => *own = (!is_off).then_some(rate),
+            }
         }
-        self.job.rate = rates;
         Ok(())
     }
 
@@ -263,11 +302,24 @@ impl Draft {
             note(format!("{word} has no effect: {why}"));
         }
         let mut job = Job { phase, ..self.job };
+        for (sizes, split) in job.block_sizes.iter_mut().zip(self.split) {
+            *sizes = split.unwrap_or_else(|| sizes.clone());
+        }
+        // fio counts them anew in each pass.
+        job.max_ios = job.max_ios.map(|ios| ios.saturating_mul(job.loops));
         job.direction = match self.mode {
             Mode::Read => Direction::Read,
             Mode::Write => Direction::Write,
             Mode::Mixed => Direction::Mixed { read_percent: self.read_percent },
         };
+        // The pace of a side that the job does not do.
+        for (op, rate) in [Op::Read, Op::Write].into_iter().zip(&mut job.rate) {
+            *rate = rate.filter(|_| match job.direction {
+                Direction::Read => op == Op::Read,
+                Direction::Write => op == Op::Write,
+                Direction::Mixed { .. } => true,
+            });
+        }
         job.access = if self.random { Access::Random(self.distribution) } else { Access::Sequential };
         let paced = job.rate.iter().any(Option::is_some);
         job.depth = match self.depth {

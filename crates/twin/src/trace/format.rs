@@ -136,8 +136,15 @@ pub(super) fn is_device(word: &[u8]) -> bool {
     commas::<2>(word).is_some_and(|two| two.iter().all(|number| whole(number).is_some()))
 }
 
+/// What tools that add up do not have.
+const NO_REQUESTS: &str =
+    "it has sums and no single requests; record with biosnoop of bcc or libbpf-tools, or with blktrace";
+
 /// What is wrong with a beginning that is the output of a known tool, but of no format that has what a replay needs.
 pub(super) fn foreign(beginning: &[u8]) -> Option<TraceError> {
+    if beginning.iter().all(u8::is_ascii_whitespace) {
+        return Some(TraceError::Empty);
+    }
     let has = |line: &[u8], word: &[u8]| line.windows(word.len()).any(|part| part == word);
     first_lines(beginning).find_map(|line| {
         let (tool, lacks) = if line.starts_with(b"TIME(ms)") && has(line, b"LAT(ms)") {
@@ -147,6 +154,12 @@ pub(super) fn foreign(beginning: &[u8]) -> Option<TraceError> {
             )
         } else if [&b"block_rq_"[..], b"block_bio_", b"block:"].iter().any(|name| has(line, name)) {
             ("perf or ftrace", "its events of the block layer are not read; record with blktrace and print with blkparse")
+        } else if has(line, b"count ") && has(line, b"distribution") || line.starts_with(b"[") && has(line, b" |@") {
+            ("a tool that counts, such as biolatency and bitesize", NO_REQUESTS)
+        } else if line.starts_with(b"PID ") && has(line, b" MAJ MIN DISK") {
+            ("biotop", NO_REQUESTS)
+        } else if line.starts_with(b"COMM ") && has(line, b" BLOCK ") && has(line, b" LATms") {
+            ("iosnoop", "its lines are not read; record with biosnoop of bcc or libbpf-tools, or with blktrace")
         } else if line.starts_with(b"Device") && has(line, b"r/s") || line.starts_with(b"avg-cpu:") {
             ("iostat", "it has rates and no requests; give it to ebbtide size")
         } else {

@@ -103,6 +103,9 @@ pub enum TraceError {
     /// The beginning is of no known format.
     #[error("the trace is of no known format; known are {}", Format::names())]
     Unknown,
+    /// There is nothing to read.
+    #[error("the trace is empty")]
+    Empty,
     /// The beginning is of a tool whose output cannot be replayed.
     #[error("the trace is the output of {tool}: {lacks}")]
     Foreign {

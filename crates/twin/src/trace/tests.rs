@@ -179,6 +179,15 @@ fn damage_is_named_with_its_line_its_byte_and_what_was_read_before() {
     let cut = &event(false, 1, 8, 512, READ | ISSUE)[..40];
     assert!(matches!(read(cut, &Options::default()), Err(TraceError::Event { number: 1, byte: 0, .. })));
     assert!(matches!(read(b"what is this\n", &Options::default()), Err(TraceError::Unknown)));
+    assert!(matches!(read(b" \n\n", &Options::default()), Err(TraceError::Empty)));
+    for (text, name) in [
+        (&b"     usecs               : count     distribution\n 128 -> 255 : 12 |*****|\n"[..], "biolatency"),
+        (b"PID     COMM             D MAJ MIN DISK       I/O  Kbytes  AVGms\n", "biotop"),
+        (b"COMM         PID    TYPE DEV      BLOCK        BYTES     LATms\n", "iosnoop"),
+    ] {
+        let error = read(text, &Options::default()).unwrap_err().to_string();
+        assert!(error.contains(name), "{error}");
+    }
     let long = read(b"1,R,0,4294967296,1\n", &Options::default()).unwrap_err();
     assert_eq!(
         long.to_string(),
