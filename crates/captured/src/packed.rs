@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn a_stream_in_utf_16_is_read_as_utf_8_in_pieces_of_any_length() {
-        let text = "259,0 Labél 𝄞 €\r\n".repeat(9_000);
+        let text = "259,0 Labél 𝄞 €\r\n".repeat(300);
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("trace");
         let units: Vec<u16> = text.encode_utf16().collect();
