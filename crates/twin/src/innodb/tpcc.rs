@@ -317,7 +317,7 @@ mod tests {
     }
 
     fn reads(warehouses: u32, kit: Kit, keys: Keys, gib: f64) -> (f64, f64) {
-        pages_per_transaction(&shape(warehouses, kit, keys).classes, &pool(gib))
+        pages_per_transaction(&shape(warehouses, kit, keys, LogMaker::MariaDb).classes, &pool(gib))
     }
 
     #[test]
@@ -327,7 +327,9 @@ mod tests {
             tables.levels(7).iter().fold((0.0, 0.0), |sums, level| (sums.0 + level.0, sums.1 + level.1));
         assert!((sums.0 - 1.0_f64).abs() < 1e-9 && (sums.1 - 1.0_f64).abs() < 1e-9, "{sums:?}");
         for kit in [Kit::TpccMysql, Kit::SysbenchTpcc] {
-            assert!((types(kit).iter().map(|of| of.share).sum::<f64>() - 1.0).abs() < 1e-9);
+            assert!(
+                (types(kit, LogMaker::MariaDb).iter().map(|of| of.share).sum::<f64>() - 1.0).abs() < 1e-9
+            );
         }
     }
 
@@ -338,7 +340,7 @@ mod tests {
 
     #[test]
     fn a_cold_pool_is_filled_as_published_runs_filled_it() {
-        let classes = shape(1_000, Kit::SysbenchTpcc, Keys::Uniform).classes;
+        let classes = shape(1_000, Kit::SysbenchTpcc, Keys::Uniform, LogMaker::MariaDb).classes;
         for (transactions, published) in READ_FROM_COLD {
             let stay = Residence::plain(transactions);
             let cached: f64 = classes
@@ -364,7 +366,7 @@ mod tests {
 
     #[test]
     fn without_estimates_of_ranges_a_small_pool_would_read_half() {
-        let mut classes = shape(1_000, Kit::SysbenchTpcc, Keys::Uniform).classes;
+        let mut classes = shape(1_000, Kit::SysbenchTpcc, Keys::Uniform, LogMaker::MariaDb).classes;
         classes.retain(|class| {
             !["customer, by name", "stock, by item", "customer, begin of districts"]
                 .contains(&class.name.as_str())
@@ -382,7 +384,7 @@ mod tests {
 
     #[test]
     fn stock_level_reads_again_what_has_left_the_pool() {
-        let shape = shape(1_000, Kit::TpccMysql, Keys::Uniform);
+        let shape = shape(1_000, Kit::TpccMysql, Keys::Uniform, LogMaker::MariaDb);
         let pool = pool(10.0);
         let stay = residence(&shape.classes, &pool).expect("not all fits");
         let stock = shape.classes.iter().find(|class| class.name == "stock").expect("a class");
