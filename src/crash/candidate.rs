@@ -18,6 +18,7 @@ use ebbtide_mysql::status::{ObserveError, Observer, StatusError};
 use ebbtide_observe::{FileSystem, Observation};
 
 use crate::answers::{self, Judged};
+use crate::duration::parse_interval;
 use crate::exit::{Exit, Refusal};
 use crate::home::HomePath;
 use crate::load::{ServerArgs, refuse};

@@ -145,7 +145,7 @@ fn activity(observation: &Observation) -> String {
                     (rates.page_writes, "page writes"),
                 ];
                 let counted =
-                    known.iter().filter_map(|(rate, what)| Some(format!("{} {what}", whole((*rate)?))));
+                    known.iter().filter_map(|(rate, unit)| Some(format!("{} {unit}", whole((*rate)?))));
                 counted.collect::<Vec<_>>().join(", ")
             });
             let busy = busy.filter(|busy| !busy.is_empty()).map(|busy| format!(": {busy} a second"));
@@ -170,8 +170,8 @@ fn summary(found: &[&Finding]) -> Table {
         };
         let severity = Cell { tone, ..Cell::from(severity(finding)) };
         let doubt = if finding.confidence == Confidence::Low { " (confidence low)" } else { "" };
-        let what = format!("{}{doubt}", brief(&finding.why));
-        vec![finding.code.into(), severity, what.into(), restart.into()]
+        let sentence = format!("{}{doubt}", brief(&finding.why));
+        vec![finding.code.into(), severity, sentence.into(), restart.into()]
     };
     Table {
         columns: ["Code", "Severity", "What", "Restart"].map(str::to_owned).to_vec(),
@@ -254,7 +254,7 @@ fn shown(evidence: &Evidence) -> String {
         Seen::Number(number) => figure(*number),
     };
     match evidence.of {
-        Some(of) => format!("{of}: {} = {value}", evidence.name),
+        Some(source) => format!("{source}: {} = {value}", evidence.name),
         None => format!("{} = {value}", evidence.name),
     }
 }

@@ -16,8 +16,7 @@ use super::refusal::refuse;
 use crate::exit::{Exit, Refusal};
 use crate::home::HomePath;
 use crate::run::{
-    Shown, catalog, detect, directory_for, measured, refuse_experiment, show_missing, show_plan,
-    signals,
+    Shown, catalog, detect, directory_for, measured, refuse_experiment, show_missing, show_plan, signals,
 };
 use crate::signals::cancel_on;
 use crate::text::{line, note};

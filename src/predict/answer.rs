@@ -2,8 +2,8 @@
 
 use ebbtide_catalog::{Prices, Resolved, Usd};
 use ebbtide_forecast::prediction::{PredictedPoint, PredictedVolume, PredictionPlan, knee};
+use ebbtide_observe::Volumes;
 use ebbtide_twin::accuracy::Figure;
-use ebbtide_twin::innodb::Volumes;
 
 use super::words;
 
@@ -119,13 +119,13 @@ impl<'a> Answer<'a> {
     }
 
     fn limited(&self, best: usize) -> String {
-        let of = |place: usize| {
+        let limiter_of = |place: usize| {
             let point = self.point(place);
             let (limiter, share) = point.outcome.limiter();
             (words::limiter(point, limiter), share)
         };
-        let (limiter, share) = of(best);
-        let both = self.predicted.len() == 2 && of(self.other(best)).0 == limiter;
+        let (limiter, share) = limiter_of(best);
+        let both = self.predicted.len() == 2 && limiter_of(self.other(best)).0 == limiter;
         if both {
             format!("; {limiter} limit both")
         } else {

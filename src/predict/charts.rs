@@ -36,11 +36,11 @@ pub(super) fn load_line(plan: &PredictionPlan, predicted: &[PredictedVolume<'_>]
     let open = plan.loads.iter().any(|load| load.rate.is_some());
     let x = plan.loads.iter().map(|load| load.rate.unwrap_or_else(|| f64::from(load.clients))).collect();
     let lines = |figure: Figure, dashed: bool, name: &str| -> Vec<Series> {
-        let of = |(color, volume): (usize, &PredictedVolume<'_>)| {
+        let of_volume = |(color, volume): (usize, &PredictedVolume<'_>)| {
             let points: Vec<&PredictedPoint> = volume.points.iter().collect();
             line(format!("{}{name}", volume.volume.spec), color, dashed, &points, figure)
         };
-        predicted.iter().enumerate().map(of).collect()
+        predicted.iter().enumerate().map(of_volume).collect()
     };
     let mut latency = lines(Figure::P50, false, " p50");
     latency.extend(lines(Figure::P99, true, " p99"));
@@ -88,17 +88,17 @@ pub(super) fn over_time(predicted: &[PredictedVolume<'_>]) -> Section {
     let x: Vec<f64> = lasts.first().map_or(Vec::new(), |(_, point)| {
         point.outcome.spans.iter().map(|span| span.end.as_secs_f64()).collect()
     });
-    let series = |of: &dyn Fn(&PredictedPoint) -> Vec<Option<f64>>| -> Vec<Series> {
-        let one = |(color, (volume, point)): (usize, &(&PredictedVolume<'_>, &PredictedPoint))| Series {
+    let series = |values: &dyn Fn(&PredictedPoint) -> Vec<Option<f64>>| -> Vec<Series> {
+        let line = |(color, (volume, point)): (usize, &(&PredictedVolume<'_>, &PredictedPoint))| Series {
             label: volume.volume.spec.clone(),
             color,
             line: Line::Solid,
             group: None,
             layer: None,
-            values: of(point),
+            values: values(point),
             intervals: Vec::new(),
         };
-        lasts.iter().enumerate().map(one).collect()
+        lasts.iter().enumerate().map(line).collect()
     };
     let rates = series(&|point| {
         let mut before = 0.0;

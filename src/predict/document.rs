@@ -127,8 +127,8 @@ fn remarks(plan: &PredictionPlan, predicted: &[PredictedVolume<'_>]) -> Vec<Bloc
             )));
         }
     }
-    if let Some(what) = plan.not_modelled() {
-        notes.push(Note::caution(format!("not modelled: {what}")));
+    if let Some(missing) = plan.not_modelled() {
+        notes.push(Note::caution(format!("not modelled: {missing}")));
     }
     if plan.divided_by > 1 {
         let by = plan.divided_by;
@@ -157,21 +157,21 @@ fn credits(point: &PredictedPoint, name: &str) -> Vec<String> {
         volume.changes.iter().take(CREDIT_CHANGES).map(move |change| (role, *change)).collect::<Vec<_>>()
     };
     let sentence = |(role, change): (&str, ebbtide_twin::BalanceChange)| {
-        let of = match change.balance {
+        let owner = match change.balance {
             Balance::InstanceIo | Balance::InstanceBytes => " of the instance".to_owned(),
             Balance::Volume if several => format!(" of the {role} volume"),
             Balance::Volume => String::new(),
         };
-        let what = if change.ended { "end" } else { "are back" };
+        let verb = if change.ended { "end" } else { "are back" };
         let seconds = change.at.as_secs_f64();
         let in_units = match Duration::from_secs(change.at.0 / 1_000_000_000) {
             short if short < Duration::from_secs(60) => String::new(),
             long => format!(" ({})", ebbtide_text::span(long)),
         };
         if change.ended && seconds < 1.0 {
-            format!("{name}burst credits{of} are at 0 from the beginning")
+            format!("{name}burst credits{owner} are at 0 from the beginning")
         } else {
-            format!("{name}burst credits{of} {what} after {seconds:.0} s{in_units}")
+            format!("{name}burst credits{owner} {verb} after {seconds:.0} s{in_units}")
         }
     };
     point.outcome.volumes.iter().flat_map(changes).map(sentence).collect()

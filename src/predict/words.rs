@@ -61,7 +61,7 @@ pub(super) fn waits(volume: &RoleOutcome) -> String {
     let waited = [(volume.iops_waited, "IOPS"), (volume.throughput_waited, "throughput")];
     let waited = waited.into_iter().filter(|(share, _)| *share >= 0.005);
     let waits =
-        waited.map(|(share, what)| format!("its {what} {} of the time", ebbtide_text::percent(share)));
+        waited.map(|(share, limit)| format!("its {limit} {} of the time", ebbtide_text::percent(share)));
     waits.collect::<Vec<_>>().join(", ")
 }
 
@@ -72,8 +72,8 @@ pub(super) fn of_role(point: &PredictedPoint, volume: &RoleOutcome) -> (String, 
 }
 
 /// A load in a table: `16 clients`, `100 tps`.
-pub(super) fn short_load(of: ModelLoad) -> String {
-    of.rate.map_or_else(|| load(of), |rate| format!("{rate} tps"))
+pub(super) fn short_load(given: ModelLoad) -> String {
+    given.rate.map_or_else(|| load(given), |rate| format!("{rate} tps"))
 }
 
 /// A load: `16 clients`, `100 transactions a second`.

@@ -311,20 +311,20 @@ fn instances(answer: &Answer<'_>) -> Option<Section> {
 fn safer(plan: &SizingPlan<'_>, answer: &Answer<'_>) -> Table {
     let sizing = &answer.sizing;
     let best = sizing.choices.first().and_then(|best| best.storage.as_ref());
-    let row = |one: &Safer<'_>| {
-        let Some(candidate) = &one.candidate else {
-            return [safety_words(one), "nothing meets it".into(), "-".into(), "-".into()]
+    let row = |safer: &Safer<'_>| {
+        let Some(candidate) = &safer.candidate else {
+            return [safety_words(safer), "nothing meets it".into(), "-".into(), "-".into()]
                 .map(Cell::from)
                 .to_vec();
         };
-        let other = one.instance.filter(|one| sizing.instance.is_some_and(|own| own.name != one.name));
+        let other = safer.instance.filter(|other| sizing.instance.is_some_and(|own| own.name != other.name));
         let volumes =
-            format!("{}{}", change::short(&candidate.resolved.spec), burst_mark(plan, one.needs_burst));
+            format!("{}{}", change::short(&candidate.resolved.spec), burst_mark(plan, safer.needs_burst));
         let (volumes, more) = match other {
             Some(instance) => (format!("{volumes} on {}", instance.name), "and the instance".into()),
             None => (volumes, best.map_or_else(String::new, |best| signed(candidate.usd, best.usd))),
         };
-        [safety_words(one), volumes, candidate.usd.to_string(), more].map(Cell::from).to_vec()
+        [safety_words(safer), volumes, candidate.usd.to_string(), more].map(Cell::from).to_vec()
     };
     Table {
         columns: ["Safety", "Volumes", "Monthly", "More"].map(str::to_owned).to_vec(),

@@ -30,16 +30,16 @@ fn load(plan: &SizingPlan<'_>) -> Vec<Fact> {
         seconds(longest)
     );
     let spread = |name: &str, spread: Option<Spread>, unit: f64| {
-        spread.map(|of| {
+        spread.map(|spread| {
             let value = |value: f64| figure(value / unit);
             let text = format!(
                 "mean {}, p50 {}, p95 {}, p99 {}, p99.9 {}, highest {}",
-                value(of.mean),
-                value(of.p50),
-                value(of.p95),
-                value(of.p99),
-                value(of.p999),
-                value(of.max)
+                value(spread.mean),
+                value(spread.p50),
+                value(spread.p95),
+                value(spread.p99),
+                value(spread.p999),
+                value(spread.max)
             );
             Fact::new(name, text)
         })
@@ -177,11 +177,11 @@ fn prices_words(plan: &SizingPlan<'_>) -> String {
     let mut words =
         vec![format!("{}, list prices on demand for 730 hours a month, without tax", plan.region)];
     let searched = prices.provenance().filter(|(kind, _)| KINDS.contains(kind));
-    let mut dates: Vec<String> = searched.map(|(_, of)| of.date).collect();
+    let mut dates: Vec<String> = searched.map(|(_, provenance)| provenance.date).collect();
     dates.sort_unstable();
     dates.dedup();
     words.push(format!("EBS of {}", dates.join(" and ")));
-    if let Some(price) = plan.instance.as_ref().and_then(|one| prices.instance(&one.name)) {
+    if let Some(price) = plan.instance.as_ref().and_then(|instance| prices.instance(&instance.name)) {
         words.push(format!("instances of {}", price.as_of));
     }
     if let Some(managed) = prices.managed() {

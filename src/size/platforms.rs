@@ -66,7 +66,9 @@ fn unpriced(all: &[Platform], region: &str) -> Vec<String> {
     }
     for list in ["AmazonEC2", "AmazonRDS"] {
         let mut lacking: Vec<&str> = Vec::new();
-        for missing in all.iter().flat_map(|one| &one.missing).filter(|missing| missing.list == list) {
+        for missing in
+            all.iter().flat_map(|platform| &platform.missing).filter(|missing| missing.list == list)
+        {
             if !lacking.contains(&missing.what.as_str()) {
                 lacking.push(&missing.what);
             }

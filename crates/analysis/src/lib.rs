@@ -8,7 +8,6 @@
 //! - [`summary::summarize`] in `src/summary/mod.rs` makes the summary of a run; its text says what calls what.
 //! - [`claim::Claim`] is a claim of a document. `crates/lab/src/experiment/claims.rs` reads it from an experiment, and [`claim::judge()`]
 //!   holds it against the summary of either lab, as its [`claim::Evidence`].
-//! - What lies on which volume of a server, for both labs: [`record::Role`] in `src/record.rs`.
 #![forbid(unsafe_code)]
 
 pub mod claim;

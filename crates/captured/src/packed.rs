@@ -18,7 +18,7 @@ const BIG: [u8; 2] = [0xFE, 0xFF];
 ///
 /// # Errors
 /// A file that cannot be read.
-pub fn unpacked(file: File) -> std::io::Result<Box<dyn BufRead + Send>> {
+pub fn unpacked(file: File) -> io::Result<Box<dyn BufRead + Send>> {
     let mut packed = BufReader::with_capacity(BUFFER, file);
     let beginning = packed.fill_buf()?;
     let input: Box<dyn Read + Send> = if beginning.starts_with(&GZIP) {

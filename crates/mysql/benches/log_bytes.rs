@@ -255,6 +255,9 @@ fn tpcc(bench: &mut Bench, transactions: u64) {
     }
 }
 
+/// A part of the bench: measures so many transactions of each kind.
+type Part = fn(&mut Bench, u64);
+
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().collect();
     let option =
@@ -280,8 +283,7 @@ fn main() -> ExitCode {
         let open = <std::fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o711);
         std::fs::set_permissions(dir.path(), open).unwrap();
         let mut bench = Bench::start(binary, dir.path());
-        let parts: [(&str, fn(&mut Bench, u64)); 3] =
-            [("statements", statements), ("scripts", scripts), ("tpcc", tpcc)];
+        let parts: [(&str, Part); 3] = [("statements", statements), ("scripts", scripts), ("tpcc", tpcc)];
         for (_, measure) in parts.into_iter().filter(|(name, _)| part.is_none_or(|part| part == name)) {
             measure(&mut bench, transactions);
         }

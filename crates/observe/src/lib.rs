@@ -7,7 +7,8 @@
 //!   of [`Facts`] in `src/facts.rs`. How to add one: docs/extending.md.
 //! - [`Observation`] has everything that was seen of one server. `ebbtide_mysql::status::Observer` makes it of a live server,
 //!   `ebbtide_captured::observation` of files.
-//! - Which of a server's files lie on which volume: [`VolumeFiles`] in `src/volumes.rs`.
+//! - What lies on which volume of a server: [`Role`] in `src/role.rs`; something for each volume, and its text
+//!   `data=...,redo+binlog=...`: [`Volumes`] in `src/volumes.rs`.
 #![forbid(unsafe_code)]
 
 mod asked;

@@ -63,7 +63,7 @@ impl Observation {
                 redo: redo.to_owned(),
                 binlog: binlog.to_owned(),
             }),
-            (one, other) => Ok(Some(SharedLogs { device, spec: one.or(other) })),
+            (redo, binlog) => Ok(Some(SharedLogs { device, spec: redo.or(binlog) })),
         }
     }
 

@@ -113,27 +113,30 @@ impl<T> Volumes<T> {
     }
 
     /// The same of each volume.
-    pub fn map<'a, U>(&'a self, mut of: impl FnMut(&'a T) -> U) -> Volumes<U> {
-        let Ok(all) = self.try_map(|volume| Ok::<_, Infallible>(of(volume)));
+    pub fn map<'a, U>(&'a self, mut change: impl FnMut(&'a T) -> U) -> Volumes<U> {
+        let Ok(all) = self.try_map(|volume| Ok::<_, Infallible>(change(volume)));
         all
     }
 
     /// The same of each volume.
     ///
     /// # Errors
-    /// The first error of `of`.
-    pub fn try_map<'a, U, E>(&'a self, mut of: impl FnMut(&'a T) -> Result<U, E>) -> Result<Volumes<U>, E> {
-        let data = of(&self.data)?;
-        let others = self.others.iter().map(|(role, volume)| Ok((*role, of(volume)?)));
+    /// The first error of `change`.
+    pub fn try_map<'a, U, E>(
+        &'a self,
+        mut change: impl FnMut(&'a T) -> Result<U, E>,
+    ) -> Result<Volumes<U>, E> {
+        let data = change(&self.data)?;
+        let others = self.others.iter().map(|(role, volume)| Ok((*role, change(volume)?)));
         Ok(Volumes { data, others: others.collect::<Result<_, E>>()? })
     }
 
     /// A text of each with its role before it, and `between` between them; of one volume alone its text.
-    pub fn joined(&self, between: &str, of: impl Fn(&T) -> String) -> String {
+    pub fn joined(&self, between: &str, text: impl Fn(&T) -> String) -> String {
         if self.is_one() {
-            return of(&self.data);
+            return text(&self.data);
         }
-        let each = self.roles().map(|(role, volume)| format!("{}={}", role.key(), of(volume)));
+        let each = self.roles().map(|(role, volume)| format!("{}={}", role.key(), text(volume)));
         each.collect::<Vec<_>>().join(between)
     }
 }
@@ -180,20 +183,20 @@ impl<'a> Volumes<&'a str> {
 /// The parts of a text, each with its role.
 fn by_role(text: &str) -> Result<Vec<(Role, &str)>, UnknownRole> {
     let mut begins = Vec::new();
-    let mut at = 0;
+    let mut offset = 0;
     for piece in text.split(',') {
         let (name, value) = piece.split_once('=').map_or((piece, ""), |(name, value)| (name.trim(), value));
         // A spec begins with a type, and `:` follows the type where it has keys; a role stands before a type.
         let has_type = name.contains([':', '(']) || !piece.contains('=');
         let role = Role::named(name);
         if role.is_ok() || !has_type && (value.contains(':') || begins.is_empty()) {
-            begins.push((role?, at, at + piece.len() - value.len()));
+            begins.push((role?, offset, offset + piece.len() - value.len()));
         } else if begins.is_empty() {
-            begins.push((Role::Data, at, at));
+            begins.push((Role::Data, offset, offset));
         }
-        at += piece.len() + 1;
+        offset += piece.len() + 1;
     }
-    let ends = begins.iter().skip(1).map(|(_, at, _)| at - 1).chain([text.len()]);
+    let ends = begins.iter().skip(1).map(|(_, begin, _)| begin - 1).chain([text.len()]);
     Ok(begins.iter().zip(ends).map(|((role, _, from), to)| (*role, &text[*from..to])).collect())
 }
 

@@ -264,13 +264,13 @@ fn words(line: &str) -> impl Iterator<Item = &str> {
             return None;
         }
         let bytes = rest.as_bytes();
-        let ends = |at: usize| match bytes[at - 1] {
-            b' ' => bytes[at] != b' ',
+        let ends = |end: usize| match bytes[end - 1] {
+            b' ' => bytes[end] != b' ',
             // A comma within a number is no end.
-            b',' => bytes[at].is_ascii_lowercase(),
+            b',' => bytes[end].is_ascii_lowercase(),
             _ => false,
         };
-        let end = (1..rest.len()).find(|at| rest.is_char_boundary(*at) && ends(*at)).unwrap_or(rest.len());
+        let end = (1..rest.len()).find(|end| rest.is_char_boundary(*end) && ends(*end)).unwrap_or(rest.len());
         let (word, after) = rest.split_at(end);
         rest = after;
         Some(word)

@@ -103,6 +103,7 @@ fn blocks() -> Vec<Block> {
             sortable: true,
             prose: false,
             words: false,
+            ..Table::default()
         }),
         Block::Estimates(estimates(Some(12.0), Some((0.1, 1e9)))),
         Block::Estimates(estimates(None, None)),

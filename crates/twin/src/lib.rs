@@ -15,7 +15,7 @@
 //!
 //! - [`simulate`] in `src/driver.rs` is the event loop of jobs and traces.
 //! - [`innodb::run`] in `src/innodb/model.rs` is that of a server. Beside it are its classes of pages (`pages.rs`), the page cache below
-//!   the pool (`page_cache.rs`), which file lies on which volume (`volumes.rs`), and its calibration on measured points
+//!   the pool (`page_cache.rs`), which kind of file lies on which volume (`file_kind.rs`), and its calibration on measured points
 //!   (`calibrate.rs`).
 //! - [`profile`] reads and writes profiles; `ebbtide-forecast` makes them of what was measured.
 #![forbid(unsafe_code)]

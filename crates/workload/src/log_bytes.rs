@@ -215,7 +215,7 @@ pub fn binlog(
         }
         _ => [costs.statement; 4],
     };
-    let each = |at: usize| images[at] + events[at];
+    let each = |change: usize| images[change] + events[change];
     let bulk_row = match image {
         BinlogImage::Statement => BULK_TEXT,
         _ if costs.annotated => BULK_IMAGE + BULK_TEXT,
@@ -264,8 +264,11 @@ mod tests {
     /// The servers of its columns, two for each: records of redo, and the binary log.
     const SERVERS: [LogMaker; 4] = [LogMaker::MariaDb, LogMaker::MariaDb, LogMaker::MySql, LogMaker::MySql];
 
+    /// A server, and bytes of a transaction in its redo and its binary log. None: not measured.
+    type MeasuredLogs = (LogMaker, [Option<f64>; 2]);
+
     /// The rows of its table: what was executed, and for each server bytes of a transaction in both logs. None: not measured.
-    fn measured() -> impl Iterator<Item = (&'static str, Vec<(LogMaker, [Option<f64>; 2])>)> {
+    fn measured() -> impl Iterator<Item = (&'static str, Vec<MeasuredLogs>)> {
         MEASURED.lines().filter_map(|line| {
             let mut cells = line.strip_prefix("| ")?.trim_end_matches('|').split('|').map(str::trim);
             let what = cells.next()?;

@@ -130,6 +130,12 @@ fn wrong_values_are_reported_with_the_allowed_ones() {
             "mine.toml line 2: trial.measure = \"10.5s\": it must be a whole number of seconds",
         ),
         ("[trial]\nmeasure = \"25h\"\n", "mine.toml line 2: trial.measure = \"25h\": it must be 10s to 24h"),
+    ]);
+}
+
+#[test]
+fn wrong_words_and_values_of_other_sections_are_reported_with_the_allowed_ones() {
+    all(&[
         (
             "[instance]\nmemory = \"2GB\"\n",
             "mine.toml line 2: instance.memory = \"2GB\": '2GB' is not a size: give a whole number with TiB, GiB, \

@@ -320,10 +320,10 @@ fn what_fio_refuses_is_refused() {
 
 #[test]
 fn what_fio_takes_for_no_limit_is_none() {
-    let job = job("rw=read,rate=0,rate_iops=0,loops=0,number_ios=0,random_distribution=zipf:0,runtime=1");
-    assert_eq!((job.rate, job.loops, job.max_ios, job.depth), ([None; 2], 1, None, 1));
+    let zero = job("rw=read,rate=0,rate_iops=0,loops=0,number_ios=0,random_distribution=zipf:0,runtime=1");
+    assert_eq!((zero.rate, zero.loops, zero.max_ios, zero.depth), ([None; 2], 1, None, 1));
     // A word without its parameter has fio's own.
-    let distribution = |text: &str| super::tests::job(text).access;
+    let distribution = |text: &str| job(text).access;
     assert_eq!(
         [
             distribution("rw=randread,random_distribution=zipf"),
@@ -360,10 +360,10 @@ fn shares_of_block_sizes_hold_wherever_they_stand_as_in_fio() {
 #[test]
 fn each_pass_has_its_own_number_of_requests_and_a_percentage_ends_with_the_volume() {
     assert_eq!(job("size=10m,loops=2,number_ios=5").max_ios, Some(10));
-    let job = job("offset=40%,size=100%,loops=2");
-    assert_eq!(job.length(400, 1000), 600);
-    assert_eq!(super::tests::job("size=90%").length(0, 1000), 900);
-    assert_eq!(super::tests::job("size=2k").length(400, 1000), 2048, "bytes are not made fewer");
+    let percent = job("offset=40%,size=100%,loops=2");
+    assert_eq!(percent.length(400, 1000), 600);
+    assert_eq!(job("size=90%").length(0, 1000), 900);
+    assert_eq!(job("size=2k").length(400, 1000), 2048, "bytes are not made fewer");
 }
 
 #[test]

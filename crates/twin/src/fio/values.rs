@@ -66,12 +66,12 @@ pub(super) fn flag(word: &str, value: &str) -> Result<bool, FioError> {
 
 /// Sizes of a range that has one size alone, such as `16k-16k`; None of another text.
 pub(super) fn range_of_one(word: &str, value: &str, base: u64) -> Option<[Option<BlockSizes>; 2]> {
-    let one = |text: &str| {
+    let side = |text: &str| {
         let (from, to) = text.split_once(['-', ':'])?;
         let [from, to] = [from, to].map(|size| block(word, size, base).ok());
         from.filter(|_| from == to).map(BlockSizes::fixed)
     };
-    let sides: Vec<BlockSizes> = value.split(',').map(one).collect::<Option<_>>()?;
+    let sides: Vec<BlockSizes> = value.split(',').map(side).collect::<Option<_>>()?;
     Some([sides.first().cloned(), sides.get(1).or(sides.first()).cloned()])
 }
 

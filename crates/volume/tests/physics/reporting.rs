@@ -12,7 +12,7 @@ fn a_minute_at_the_cap_reads_as_cloudwatch_would_show_it() {
     let load = Load::random(Op::Write, 16, 32);
     drive(&mut volume, &load, T0, Nanos::from_secs(60), None);
     let start = volume.clone().stats(T0);
-    let metrics = MinuteMetrics::between(&ebbtide_volume::Stats { at: T0, ..Default::default() }, &{
+    let metrics = MinuteMetrics::between(&Stats { at: T0, ..Default::default() }, &{
         let mut at_end = volume.clone();
         at_end.stats(Nanos::from_secs(60))
     });
@@ -72,7 +72,7 @@ fn operations_are_counted_in_requests_that_the_device_of_an_ebs_volume_takes() {
     }
     let stats = volume.stats(Nanos::from_secs(60));
     assert_eq!((stats.read.ops, expected.0), (6, 1 + 1 + 2 + 2 + 2 + 4));
-    let minute = MinuteMetrics::between(&ebbtide_volume::Stats::default(), &stats);
+    let minute = MinuteMetrics::between(&Stats::default(), &stats);
     assert_eq!(minute.volume_read_ops, expected.0);
     let time = expected.1.as_secs_f64();
     assert_within(minute.volume_total_read_time, time, 1e-9);
