@@ -28,7 +28,18 @@ pub fn unpacked(file: File) -> io::Result<Box<dyn BufRead + Send>> {
     } else {
         return unmarked(packed);
     };
+    // A damaged file was opened: whoever reads on learns of the damage, with the place.
     unmarked(BufReader::with_capacity(BUFFER, input))
+        .or_else(|error| Ok(Box::new(BufReader::new(Damaged(Some(error))))))
+}
+
+/// A packed file whose first bytes cannot be unpacked: the first read fails.
+struct Damaged(Option<io::Error>);
+
+impl Read for Damaged {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        self.0.take().map_or(Ok(0), Err)
+    }
 }
 
 /// The text without the mark of its byte order, in UTF-8.
