@@ -156,6 +156,8 @@ pub(super) const CHECKS: &[Check] = &[
     },
 ];
 
+/// Pages read ahead a second below which it does not matter whether they are used.
+const MUCH_READ_AHEAD: f64 = 10.0;
 const GIB: f64 = (1_u64 << 30) as f64;
 const MIB_128: f64 = (128_u64 << 20) as f64;
 /// The most that is advised for the pool, as a share of the memory.
@@ -339,9 +341,13 @@ fn warm(v: &View<'_>) -> Judged {
 }
 
 fn read_ahead(v: &View<'_>) -> Judged {
-    let ahead = v.growth("innodb_buffer_pool_read_ahead")?;
+    // innodb_buffer_pool_read_ahead counts linear read-ahead alone; what was evicted unused is counted of both together.
+    let linear = v.growth("innodb_buffer_pool_read_ahead")?;
+    let random =
+        if v.on("innodb_random_read_ahead")? { v.growth("innodb_buffer_pool_read_ahead_rnd")? } else { 0.0 };
     let unused = v.growth("innodb_buffer_pool_read_ahead_evicted")?;
-    if ahead < 10.0 || unused <= 0.2 * ahead {
+    let ahead = linear + random;
+    if ahead < MUCH_READ_AHEAD || unused <= 0.2 * ahead {
         return FINE;
     }
     let found = Found::because(format!(
@@ -349,16 +355,14 @@ fn read_ahead(v: &View<'_>) -> Judged {
         figure(unused),
         figure(ahead)
     ));
-    let fix = if v.on("innodb_random_read_ahead")? {
-        v.fix(
-            "Read ahead only where pages are read in order.",
-            &[("innodb_random_read_ahead", "OFF", Dynamic::ALWAYS)],
-        )?
-    } else {
-        v.fix(
-            "Read ahead only after a whole extent in order.",
-            &[("innodb_read_ahead_threshold", "64", Dynamic::ALWAYS)],
-        )?
+    let no_random = ("innodb_random_read_ahead", "OFF", Dynamic::ALWAYS);
+    let whole_extents = ("innodb_read_ahead_threshold", "64", Dynamic::ALWAYS);
+    let fix = match (random > 0.0, linear >= MUCH_READ_AHEAD) {
+        (true, false) => v.fix("Read ahead only where pages are read in order.", &[no_random])?,
+        (true, true) => {
+            v.fix("Read ahead only after a whole extent was read in order.", &[no_random, whole_extents])?
+        }
+        (false, _) => v.fix("Read ahead only after a whole extent in order.", &[whole_extents])?,
     };
     found.fix(fix).answer()
 }

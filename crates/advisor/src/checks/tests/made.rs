@@ -311,3 +311,22 @@ fn a_resize_on_mariadb_says_what_it_breaks_and_reads_the_size_back() {
     let mysql = mysql().var("innodb_redo_log_capacity", "16777216").rate("redo_bytes", 1e6).asks("R01");
     assert_eq!(mysql.fix.unwrap().statements.len(), 1);
 }
+
+/// Pages that are evicted unused are not counted by the kind of read-ahead that brought them: each kind that brings many is ended.
+#[test]
+fn each_kind_of_read_ahead_that_brings_many_pages_is_ended() {
+    let ahead = |linear: f64, random: f64| {
+        mysql()
+            .var("innodb_random_read_ahead", if random > 0.0 { "ON" } else { "OFF" })
+            .var("innodb_read_ahead_threshold", "56")
+            .grew("innodb_buffer_pool_read_ahead", linear)
+            .grew("innodb_buffer_pool_read_ahead_rnd", random)
+            .grew("innodb_buffer_pool_read_ahead_evicted", 50.0)
+            .asks("B07")
+    };
+    let (random, linear) = (("innodb_random_read_ahead", "OFF"), ("innodb_read_ahead_threshold", "64"));
+    assert_eq!(settings(&ahead(5.0, 100.0)), [random]);
+    assert_eq!(settings(&ahead(100.0, 0.0)), [linear]);
+    assert_eq!(settings(&ahead(100.0, 100.0)), [random, linear]);
+    assert!(ahead(200.0, 100.0).fix.is_none(), "a sixth is not much");
+}

@@ -310,7 +310,8 @@ const POOL: &[Pair] = &[
     ("B07", "10", "9.9", |x| {
         mysql()
             .var("innodb_random_read_ahead", "ON")
-            .grew("innodb_buffer_pool_read_ahead", n(x))
+            .grew("innodb_buffer_pool_read_ahead", 4.0)
+            .grew("innodb_buffer_pool_read_ahead_rnd", n(x) - 4.0)
             .grew("innodb_buffer_pool_read_ahead_evicted", 5.0)
     }),
     ("B08", "11", "10", |x| {
