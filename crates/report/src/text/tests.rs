@@ -83,7 +83,7 @@ fn a_long_volume_spec_goes_on_behind_a_comma_and_a_number_stays_whole() {
          data=gp3:size=600GiB,iops=16000,    1,234,567\n\
          throughput=1000,redo=io1:size=\n"
             .replace("throughput=1000,redo=io1:size=\n", "throughput=1000,\nredo=io1:size=40GiB,iops=100\n")
-            + "It does 1,234,567 on data=gp3:size=600GiB,\niops=16000,throughput=1000,\nredo=io1:size=40GiB,iops=100.\n"
+            + "\nIt does 1,234,567 on data=gp3:size=600GiB,\niops=16000,throughput=1000,\nredo=io1:size=40GiB,iops=100.\n"
     );
 }
 
