@@ -1,5 +1,7 @@
 //! What a page is made of, apart from its plots.
 
+use std::borrow::Cow;
+
 use serde::{Serialize, Serializer, ser::SerializeSeq};
 
 use crate::number;
@@ -94,6 +96,14 @@ pub struct Verdict {
     pub details: Vec<String>,
     /// How it is to be taken.
     pub tone: Tone,
+}
+
+impl Verdict {
+    /// Figure, conditions and headline in one sentence: `2.1x: gp2, writes: tuned is faster`.
+    pub(crate) fn sentence(&self) -> String {
+        let parts = [&self.figure, &self.context, &self.headline].map(String::as_str);
+        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": ")
+    }
 }
 
 /// How something is to be taken.
@@ -192,6 +202,15 @@ impl Cell {
     pub fn value(text: impl Into<String>, value: f64, detail: impl Into<String>) -> Self {
         Self { text: text.into(), detail: detail.into(), value: Some(value), ..Self::default() }
     }
+
+    /// The summary, with the second line in brackets where there is one.
+    pub(crate) fn with_detail(&self) -> Cow<'_, str> {
+        if self.detail.is_empty() {
+            self.text.as_str().into()
+        } else {
+            format!("{} ({})", self.text, self.detail).into()
+        }
+    }
 }
 
 impl From<String> for Cell {
@@ -260,6 +279,23 @@ pub struct Estimate {
     pub text_detail: String,
 }
 
+impl Estimates {
+    /// The labels with the values in words, for where nothing is drawn.
+    pub(crate) fn table(&self) -> Table {
+        let cell =
+            |text: &String, detail: &String| Cell { detail: detail.clone(), ..Cell::from(text.as_str()) };
+        let row = |row: &Estimate| vec![cell(&row.label, &row.detail), cell(&row.text, &row.text_detail)];
+        Table {
+            caption: format!("{} ({})", self.title, self.unit),
+            columns: vec![self.rows_label.clone(), self.texts_label.clone()],
+            rows: self.rows.iter().map(row).collect(),
+            prose: true,
+            words: true,
+            ..Table::default()
+        }
+    }
+}
+
 fn pair<S: Serializer>(pair: &Option<(f64, f64)>, to: S) -> Result<S::Ok, S::Error> {
     let Some((low, high)) = pair.filter(|(low, high)| low.is_finite() && high.is_finite()) else {
         return to.serialize_none();
@@ -281,6 +317,26 @@ pub struct Bands {
     pub empty_label: String,
     /// The versions.
     pub rows: Vec<Band>,
+}
+
+impl Bands {
+    /// The versions with their parts by name, for where nothing is drawn.
+    pub(crate) fn table(&self) -> Table {
+        let row = |row: &Band| {
+            let name = |filled: &bool| if *filled { &*self.filled_label } else { &*self.empty_label };
+            let parts = row.parts.iter().map(name).collect::<Vec<_>>().join(", ");
+            let texts = [row.label.as_str(), row.start.as_str(), parts.as_str(), row.end.as_str()];
+            texts.map(|text| Cell { tone: row.tone, ..Cell::from(text) }).to_vec()
+        };
+        Table {
+            caption: self.title.clone(),
+            columns: ["", "Begins", "Parts", "Ends"].map(str::to_owned).to_vec(),
+            rows: self.rows.iter().map(row).collect(),
+            prose: true,
+            words: true,
+            ..Table::default()
+        }
+    }
 }
 
 /// One version of something in its parts.

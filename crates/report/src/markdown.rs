@@ -4,7 +4,6 @@
 
 use std::fmt::Write as _;
 
-use crate::text::{of_bands, of_estimates};
 use crate::{Block, Report, Section, Table};
 
 impl Report {
@@ -55,13 +54,7 @@ impl Markdown {
             match block {
                 Block::Verdicts(verdicts) => {
                     for verdict in verdicts {
-                        let parts = [&verdict.figure, &verdict.context, &verdict.headline];
-                        let parts: Vec<String> = parts
-                            .into_iter()
-                            .filter(|part| !part.is_empty())
-                            .map(|part| escaped(part))
-                            .collect();
-                        self.paragraph(&format!("**{}**", parts.join(": ")));
+                        self.paragraph(&format!("**{}**", escaped(&verdict.sentence())));
                         self.list(verdict.details.iter().map(String::as_str));
                     }
                 }
@@ -76,8 +69,8 @@ impl Markdown {
                     self.paragraph(&facts.iter().map(line).collect::<Vec<_>>().join("\n"));
                 }
                 Block::Table(table) => self.table(table),
-                Block::Estimates(estimates) => self.table(&of_estimates(estimates)),
-                Block::Bands(bands) => self.table(&of_bands(bands)),
+                Block::Estimates(estimates) => self.table(&estimates.table()),
+                Block::Bands(bands) => self.table(&bands.table()),
                 Block::Plots(plots) => {
                     let titles: Vec<&str> = plots.charts.iter().map(|chart| chart.title.as_str()).collect();
                     self.text(&format!("Charts in the page: {}", titles.join(", ")));
@@ -110,11 +103,7 @@ impl Markdown {
         let mut lines = vec![row(table.columns.iter().map(|head| escaped(head)).collect())];
         lines.push(row(vec!["---".to_owned(); table.columns.len()]));
         for cells in &table.rows {
-            let texts = cells.iter().map(|cell| {
-                let detail =
-                    if cell.detail.is_empty() { String::new() } else { format!(" ({})", cell.detail) };
-                escaped(&format!("{}{detail}", cell.text))
-            });
+            let texts = cells.iter().map(|cell| escaped(&cell.with_detail()));
             lines.push(row(texts.collect()));
         }
         self.paragraph(&lines.join("\n"));

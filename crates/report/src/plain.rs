@@ -5,8 +5,8 @@
 use std::fmt::Write as _;
 
 use crate::{
-    Axis, Bands, Block, Cell, Chart, Estimates, Fact, Fold, Format, Group, Link, Listing, Note, Plots,
-    Report, Section, Series, Table, Verdict,
+    Axis, Block, Cell, Chart, Fact, Fold, Format, Group, Link, Listing, Note, Plots, Report, Section, Series,
+    Table, Verdict,
     number::{bytes, duration, microseconds, short},
 };
 
@@ -82,9 +82,9 @@ impl Plain<'_> {
                 Block::Text(text) => self.element("p", "text", text),
                 Block::Facts(facts) => self.facts(facts),
                 Block::Table(table) => self.table(table),
-                Block::Estimates(estimates) => self.estimates(estimates),
+                Block::Estimates(estimates) => self.table(&estimates.table()),
                 Block::Plots(plots) => self.plots(plots),
-                Block::Bands(bands) => self.bands(bands),
+                Block::Bands(bands) => self.table(&bands.table()),
                 Block::Listing(listing) => self.listing(listing),
                 Block::Notes(notes) => self.notes(notes),
                 Block::Fold(fold) => self.fold(fold),
@@ -154,15 +154,6 @@ impl Plain<'_> {
         self.out.push_str("</tbody></table></div>\n");
     }
 
-    fn estimates(&mut self, estimates: &Estimates) {
-        let row = |row: &crate::Estimate| {
-            vec![two_lines(&row.label, &row.detail), two_lines(&row.text, &row.text_detail)]
-        };
-        let caption = format!("{} ({})", estimates.title, estimates.unit);
-        let heads = [estimates.rows_label.as_str(), estimates.texts_label.as_str()];
-        self.rows("rows prose words", &caption, &heads, estimates.rows.iter().map(row).collect());
-    }
-
     fn plots(&mut self, plots: &Plots) {
         self.element("h3", "", &plots.heading);
         self.element("p", "lead", &plots.lead);
@@ -223,16 +214,6 @@ impl Plain<'_> {
             Some(group) if line.label.is_empty() => group.label.clone(),
             Some(group) => format!("{}, {}", group.label, line.label),
         }
-    }
-
-    fn bands(&mut self, bands: &Bands) {
-        let row = |row: &crate::Band| {
-            let name = |filled: &bool| if *filled { &*bands.filled_label } else { &*bands.empty_label };
-            let parts = row.parts.iter().map(name).collect::<Vec<_>>().join(", ");
-            [&*row.label, &*row.start, &*parts, &*row.end].map(escaped).to_vec()
-        };
-        let heads = ["", "Begins", "Parts", "Ends"];
-        self.rows("rows prose words", &bands.title, &heads, bands.rows.iter().map(row).collect());
     }
 
     fn listing(&mut self, listing: &Listing) {

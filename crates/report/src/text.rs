@@ -12,7 +12,7 @@ use ebbtide_text::printable;
 use textwrap::core::{Word, display_width};
 use textwrap::{Options, WordSeparator, WordSplitter};
 
-use crate::{Bands, Block, Cell, Estimates, Fact, Listing, Note, Report, Section, Table, Tone, Verdict};
+use crate::{Block, Cell, Fact, Listing, Note, Report, Section, Table, Tone, Verdict};
 
 /// How a report is written as text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,8 +105,8 @@ impl Text {
                 Block::Text(text) => self.paragraph("", "", text, Style::new()),
                 Block::Facts(facts) => self.facts(facts),
                 Block::Table(table) => self.table(table),
-                Block::Estimates(estimates) => self.table(&of_estimates(estimates)),
-                Block::Bands(bands) => self.table(&of_bands(bands)),
+                Block::Estimates(estimates) => self.table(&estimates.table()),
+                Block::Bands(bands) => self.table(&bands.table()),
                 Block::Listing(listing) => self.listing(listing),
                 Block::Notes(notes) => notes.iter().for_each(|note| self.note(note)),
                 Block::Fold(fold) => {
@@ -141,35 +141,37 @@ impl Text {
     }
 
     fn line(&mut self, text: &str, style: Style) {
-        let text = text.trim_end();
-        let _ = if self.options.color && style != Style::new() && !text.is_empty() {
-            writeln!(self.out, "{style}{text}{style:#}")
+        let _ = writeln!(self.out, "{}", self.painted(text.trim_end(), style));
+    }
+
+    /// A text in its style, where there are colours.
+    fn painted<'t>(&self, text: &'t str, style: Style) -> Cow<'t, str> {
+        if self.options.color && style != Style::new() && !text.trim().is_empty() {
+            format!("{style}{text}{style:#}").into()
         } else {
-            writeln!(self.out, "{text}")
-        };
+            text.into()
+        }
     }
 
     fn verdict(&mut self, verdict: &Verdict) {
-        let context =
-            if verdict.context.is_empty() { String::new() } else { format!("{}: ", verdict.context) };
-        let figure = if verdict.figure.is_empty() { String::new() } else { format!("{}: ", verdict.figure) };
-        self.paragraph(
-            "",
-            INDENT,
-            &format!("{figure}{context}{}", verdict.headline),
-            tone(verdict.tone).bold(),
-        );
+        self.paragraph("", INDENT, &verdict.sentence(), tone(verdict.tone).bold());
         verdict.details.iter().for_each(|detail| self.paragraph(INDENT, INDENT, detail, Style::new()));
     }
 
     fn facts(&mut self, facts: &[Fact]) {
         let width = facts.iter().map(|fact| display_width(&fact.label)).max().unwrap_or(0);
-        // Long labels leave too little room beside them.
+        // A longer label has lines of its own: it leaves too little room beside it.
         let width = width.min(self.options.columns / 3);
         let rest = " ".repeat(width + GAP);
         for fact in facts {
-            let first = format!("{}{}", padded(&printable(&fact.label), width, false), " ".repeat(GAP));
-            self.paragraph(&first, &rest, &fact.value, Style::new());
+            let label = printable(&fact.label);
+            if display_width(&label) > width {
+                self.paragraph("", "", &label, Style::new());
+                self.paragraph(&rest, &rest, &fact.value, Style::new());
+            } else {
+                let first = format!("{}{}", padded(&label, width, false), " ".repeat(GAP));
+                self.paragraph(&first, &rest, &fact.value, Style::new());
+            }
         }
     }
 
@@ -234,12 +236,7 @@ impl Text {
             let mut line = String::new();
             for (column, cell) in layout.columns.iter().zip(&cells) {
                 let text = padded(cell.get(number).map_or("", |text| text), column.width, column.right);
-                let style = style(column.number);
-                let _ = if self.options.color && style != Style::new() && !text.trim().is_empty() {
-                    write!(line, "{style}{text}{style:#}")
-                } else {
-                    write!(line, "{text}")
-                };
+                line.push_str(&self.painted(&text, style(column.number)));
                 line.push_str(&" ".repeat(GAP));
             }
             let _ = writeln!(self.out, "{}", line.trim_end());
@@ -379,10 +376,9 @@ fn cell_text(cell: &Cell) -> Cow<'_, str> {
     if !cell.spark.is_empty() {
         return spark(&cell.spark).into();
     }
-    if cell.detail.is_empty() {
-        printable(&cell.text)
-    } else {
-        printable(&format!("{} ({})", cell.text, cell.detail)).into_owned().into()
+    match cell.with_detail() {
+        Cow::Borrowed(text) => printable(text),
+        Cow::Owned(text) => printable(&text).into_owned().into(),
     }
 }
 
@@ -469,38 +465,6 @@ fn tone(tone: Tone) -> Style {
         Tone::Caution => AnsiColor::Yellow,
     };
     color.on_default()
-}
-
-/// Values with their intervals as a table.
-pub(crate) fn of_estimates(estimates: &Estimates) -> Table {
-    let row = |row: &crate::Estimate| {
-        let label = Cell { detail: row.detail.clone(), ..Cell::from(row.label.as_str()) };
-        vec![label, Cell { detail: row.text_detail.clone(), ..Cell::from(row.text.as_str()) }]
-    };
-    Table {
-        caption: format!("{} ({})", estimates.title, estimates.unit),
-        columns: vec![estimates.rows_label.clone(), estimates.texts_label.clone()],
-        rows: estimates.rows.iter().map(row).collect(),
-        prose: true,
-        ..Table::default()
-    }
-}
-
-/// Versions of something in its parts as a table.
-pub(crate) fn of_bands(bands: &Bands) -> Table {
-    let row = |row: &crate::Band| {
-        let name = |filled: &bool| if *filled { &*bands.filled_label } else { &*bands.empty_label };
-        let parts = row.parts.iter().map(name).collect::<Vec<_>>().join(", ");
-        let texts = [row.label.as_str(), row.start.as_str(), parts.as_str(), row.end.as_str()];
-        texts.map(|text| Cell { tone: row.tone, ..Cell::from(text) }).to_vec()
-    };
-    Table {
-        caption: bands.title.clone(),
-        columns: ["", "Begins", "Parts", "Ends"].map(str::to_owned).to_vec(),
-        rows: bands.rows.iter().map(row).collect(),
-        prose: true,
-        ..Table::default()
-    }
 }
 
 #[cfg(test)]

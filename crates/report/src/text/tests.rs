@@ -128,6 +128,19 @@ fn no_value_controls_the_terminal() {
 }
 
 #[test]
+fn a_label_that_is_too_long_has_lines_of_its_own() {
+    let codes = "R01 R02 R03 R04 R05 R06 R07 R08 R09 R10";
+    let facts = vec![Fact::new("F01", "short"), Fact::new(codes, "the status was not read twice")];
+    assert_eq!(
+        text(vec![Block::Facts(facts)], columns(40)),
+        "F01            short\n\
+         R01 R02 R03 R04 R05 R06 R07 R08 R09 R10\n\
+         \u{20}              the status was not read\n\
+         \u{20}              twice\n"
+    );
+}
+
+#[test]
 fn details_are_left_out_until_they_are_asked_for() {
     let fold = Block::Fold(Fold { summary: "More".into(), blocks: vec![Block::Text("inside".into())] });
     let report = Report {
@@ -213,7 +226,7 @@ proptest! {
         };
         let blocks = vec![
             Block::Findings(vec![words.clone()]),
-            Block::Facts(vec![Fact::new("a label", words.clone()), Fact::new("x".repeat(30), "y")]),
+            Block::Facts(vec![Fact::new("a label", words.clone()), Fact::new(words.clone(), "y")]),
             Block::Table(table),
             Block::Notes(vec![Note::plain(words.clone())]),
             Block::Listing(Listing { label: String::new(), text: words }),
