@@ -6,6 +6,7 @@ use clap::{Parser, Subcommand};
 
 use crate::crash::CrashArgs;
 use crate::doctor::DoctorArgs;
+use crate::document::ColorWhen;
 use crate::load::LoadCommand;
 use crate::manual::{CompletionsArgs, ManPagesArgs};
 use crate::predict::PredictArgs;
@@ -14,7 +15,6 @@ use crate::serve::ServeArgs;
 use crate::simulate;
 use crate::size::SizeArgs;
 use crate::snapshot::SnapshotCommand;
-use crate::terminal::ColorWhen;
 use crate::user::UserCommand;
 use crate::user::role::RoleCommand;
 use crate::version;

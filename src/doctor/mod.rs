@@ -23,11 +23,12 @@ use ebbtide_catalog::Catalog;
 use ebbtide_doctor::baseline::{Baseline, Comparison};
 use ebbtide_doctor::proof::Proof;
 use ebbtide_observe::Observation;
+use ebbtide_report::Report;
 
 use crate::answers;
+use crate::document::{ColorWhen, print, text_options};
 use crate::exit::{self, Exit};
 use crate::home::HomePath;
-use crate::terminal::{ColorWhen, text_options};
 use crate::text::{line, printable, write};
 pub(crate) use args::DoctorArgs;
 use args::{CaptureArgs, DoctorCommand, Explain};
@@ -81,19 +82,21 @@ pub(crate) fn run(
         baseline: baseline.as_ref(),
         proof: proof.as_deref(),
     };
+    let document = document::document(&answer);
     if json {
         answers::print(&json::Diagnosis::of(&answer));
     } else if args.cnf {
         write(&printable(&cnf::fragment(&observation, &findings)))?;
     } else {
         let options = text_options(color, args.details);
-        write(&document::document(&answer).to_text(options))?;
-        if !answer.found().is_empty() {
-            write(&format!("\n{}", options.sentence(more(args))))?;
+        if answer.found().is_empty() {
+            write(&document.to_text(options))?;
+        } else {
+            print(&document, options, more(args))?;
         }
     }
     // After the answer, which a full disk does not take away.
-    let written = write_files(args, &answer);
+    let written = write_files(args, &document);
     if let Err(error) = written {
         // The answer is the one object on standard output.
         return Ok(exit::note_error(&error));
@@ -130,12 +133,12 @@ impl<'a> Answer<'a> {
 }
 
 /// Writes the page and the Markdown, where they are asked for.
-fn write_files(args: &DoctorArgs, answer: &Answer<'_>) -> anyhow::Result<()> {
+fn write_files(args: &DoctorArgs, document: &Report) -> anyhow::Result<()> {
     if let Some(file) = &args.html {
-        output::write(file, &document::document(answer).to_html())?;
+        output::write(file, &document.to_html())?;
     }
     if let Some(file) = &args.markdown {
-        output::write(file, &printable(&document::document(answer).to_markdown()))?;
+        output::write(file, &printable(&document.to_markdown()))?;
     }
     Ok(())
 }

@@ -12,7 +12,6 @@ mod words;
 
 use std::path::PathBuf;
 
-use anyhow::Context as _;
 use ebbtide_device::host::Home;
 use ebbtide_forecast::prediction::{PredictionPlan, PredictionRequest, SPANS, predict};
 use ebbtide_observe::Files;
@@ -20,11 +19,10 @@ use ebbtide_volume::Nanos;
 
 use self::answer::Answer;
 use crate::answers;
+use crate::document::{self as output, ColorWhen, text_options};
 use crate::duration::virtual_time;
 use crate::exit::{Exit, Refusal};
 use crate::refusal::{refuse, refused};
-use crate::terminal::{ColorWhen, text_options};
-use crate::text;
 
 /// What to predict.
 #[derive(Debug, clap::Args)]
@@ -130,24 +128,15 @@ pub(crate) fn run(
     }
     let plan = PredictionPlan::read(&request(args)?, &catalog).map_err(refused)?;
     let predicted = predict(&plan);
-    if json {
-        answers::print(&json::prediction(&plan, &predicted));
-    }
-    if json && args.html.is_none() {
-        return Ok(Exit::Clean);
-    }
     let answer = Answer::new(&plan, &predicted, catalog.prices(None).expect("the default region has prices"));
     let document = document::document(&plan, &predicted, &answer);
     if let Some(path) = &args.html {
-        std::fs::write(path, document.to_html()).with_context(|| {
-            Refusal::environment(format!("cannot write {}", path.display()))
-                .hint("give --html a file in a directory that is there and that you may write")
-        })?;
+        output::write_page(path, &document)?;
     }
-    if !json {
-        let options = text_options(color, args.details);
-        text::write(&document.to_text(options))?;
-        text::write(&format!("\n{}", options.sentence(&more(args, &answer, plan.seed))))?;
+    if json {
+        answers::print(&json::prediction(&plan, &predicted));
+    } else {
+        output::print(&document, text_options(color, args.details), &more(args, &answer, plan.seed))?;
     }
     Ok(Exit::Clean)
 }
@@ -156,10 +145,7 @@ pub(crate) fn run(
 fn more(args: &PredictArgs, answer: &Answer<'_>, seed: u64) -> String {
     let prices = answer.prices().map_or_else(String::new, |prices| format!("; {prices}"));
     let details = if args.details { "" } else { "; intervals, files and calibration: --details" };
-    let charts = args
-        .html
-        .as_ref()
-        .map_or_else(|| "charts: --html FILE".to_owned(), |path| format!("charts: {}", path.display()));
+    let charts = output::charts(args.html.as_deref());
     format!("seed {seed}{prices}{details}; {charts}")
 }
 

@@ -15,11 +15,11 @@ pub(crate) mod trace;
 
 use std::path::PathBuf;
 
-use anyhow::Context as _;
 use ebbtide_catalog::Initialization;
 use ebbtide_device::host::Home;
 
-use crate::exit::{Exit, Refusal};
+use crate::document::write_page;
+use crate::exit::Exit;
 use crate::refusal::refuse;
 use crate::text as output;
 use plan::Plan;
@@ -91,10 +91,7 @@ pub(crate) fn run(args: &Args, home: Option<&Home>, json: bool) -> anyhow::Resul
     }
     let runs = runs?;
     if let Some(path) = &args.html {
-        std::fs::write(path, page::report(&plan, &runs).to_html()).with_context(|| {
-            Refusal::environment(format!("cannot write {}", path.display()))
-                .hint("give --html a file in a directory that is there and that you may write")
-        })?;
+        write_page(path, &page::report(&plan, &runs))?;
     }
     if json {
         output::write(&json::text(&plan, &runs))?;

@@ -7,20 +7,35 @@ use ebbtide_advisor::sizing::{
 };
 use ebbtide_catalog::{MonthlyCost, Usd};
 use ebbtide_forecast::sizing::{Answer, SizingPlan};
-use ebbtide_report::{Block, Cell, Fact, Listing, Note, Section, Table};
+use ebbtide_report::{Block, Cell, Fact, Listing, Note, Report, Section, Table};
 use ebbtide_text::{figure, latency, percent};
 
 use super::words::{cost_words, instances_skipped, room_words, share, time};
-use super::{inputs, platforms, today};
+use super::{charts, inputs, platforms, today};
 
 /// Choices in the table of the answer; the others are details.
 const FIRST_CHOICES: usize = 2;
 /// A p99 that is so many times today's is pointed out.
 const SLOWER: f64 = 1.3;
 
-/// The answer for one volume.
+/// The answer for one volume, with the load over time as charts.
+pub(super) fn document(plan: &SizingPlan<'_>, answer: &Answer<'_>) -> Report {
+    let mut sections = sections(plan, answer);
+    sections.insert(1, Section::new("The load over time", vec![Block::Plots(charts::load(plan, answer))]));
+    Report {
+        title: plan.source.what.clone(),
+        subtitle: "The cheapest storage that carries a load".into(),
+        sections,
+        footer: format!("ebbtide {}. List prices of {}.", crate::version::of_results(), plan.region),
+        ..Report::default()
+    }
+}
+
+/// The answer for one volume: what is printed of each of several.
 pub(super) fn sections(plan: &SizingPlan<'_>, answer: &Answer<'_>) -> Vec<Section> {
-    let mut sections = vec![first(plan, answer), inputs::section(plan).details()];
+    let change = answer.change(plan);
+    let next = change.as_ref().and_then(|change| change.cli.first());
+    let mut sections = vec![first(plan, answer, next), inputs::section(plan).details()];
     if let Some(today) = &answer.sizing.today {
         sections.push(Section::new("Today", vec![Block::Facts(today::facts(plan, today))]).details());
     }
@@ -35,9 +50,7 @@ pub(super) fn sections(plan: &SizingPlan<'_>, answer: &Answer<'_>) -> Vec<Sectio
     if let Some(rule) = &answer.queue_rule {
         sections.push(Section::new("Rules of thumb", vec![Block::Text(rule_words(rule))]).details());
     }
-    if let Some(change) = answer.change(plan) {
-        sections.push(changes(&change).details());
-    }
+    sections.extend(change.as_ref().map(|change| changes(change).details()));
     if !answer.platforms.is_empty() {
         sections.push(platforms::section(&answer.platforms, &plan.region).details());
     }
@@ -45,7 +58,7 @@ pub(super) fn sections(plan: &SizingPlan<'_>, answer: &Answer<'_>) -> Vec<Sectio
 }
 
 /// The sentence, the choices beside today's volume, what has to be known, and what to do.
-fn first(plan: &SizingPlan<'_>, answer: &Answer<'_>) -> Section {
+fn first(plan: &SizingPlan<'_>, answer: &Answer<'_>, next: Option<&String>) -> Section {
     let mut blocks = vec![Block::Findings(findings(plan, answer))];
     if !answer.sizing.choices.is_empty() {
         // They wait in no more of the time than was allowed.
@@ -55,8 +68,8 @@ fn first(plan: &SizingPlan<'_>, answer: &Answer<'_>) -> Section {
     if !notes.is_empty() {
         blocks.push(Block::Notes(notes));
     }
-    if let Some(line) = answer.change(plan).and_then(|change| change.cli.into_iter().next()) {
-        blocks.push(Block::Listing(Listing { label: "Next".into(), text: line }));
+    if let Some(line) = next {
+        blocks.push(Block::Listing(Listing { label: "Next".into(), text: line.clone() }));
     }
     Section::new("", blocks)
 }

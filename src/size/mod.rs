@@ -15,16 +15,13 @@ mod today;
 mod volumes;
 mod words;
 
-use anyhow::Context as _;
 use ebbtide_device::host::Home;
 use ebbtide_forecast::sizing::{Answer, SizingPlan, take_prices};
-use ebbtide_report::{Block, Report, Section};
 
 use crate::answers;
-use crate::exit::{Exit, Refusal};
+use crate::document::{self as output, ColorWhen, text_options};
+use crate::exit::Exit;
 use crate::refusal::{refuse, refused};
-use crate::terminal::{ColorWhen, text_options};
-use crate::text;
 pub(crate) use args::SizeArgs;
 
 /// Sizes, and prints the answer, or one JSON object where `json` is set.
@@ -42,34 +39,16 @@ pub(crate) fn run(
     let plans = SizingPlan::read(&args.request()?, &catalog, &lists).map_err(refused)?;
     let [plan] = &plans[..] else { return volumes::run(args, &plans, color, json) };
     let answer = Answer::of(plan);
+    let document = document::document(plan, &answer);
     if let Some(path) = &args.html {
-        std::fs::write(path, page(plan, &answer).to_html()).with_context(|| {
-            Refusal::environment(format!("cannot write {}", path.display()))
-                .hint("give --html a file in a directory that is there and that you may write")
-        })?;
+        output::write_page(path, &document)?;
     }
     if json {
         answers::print(&json::sized(plan, &answer));
     } else {
-        let options = text_options(color, args.details);
-        let document = Report { sections: document::sections(plan, &answer), ..Report::default() };
-        text::write(&document.to_text(options))?;
-        text::write(&format!("\n{}", options.sentence(&more(args, plan))))?;
+        output::print(&document, text_options(color, args.details), &more(args, plan))?;
     }
     Ok(exit(plan, &answer))
-}
-
-/// The page: the answer, the load over time, and what the answer rests on.
-fn page(plan: &SizingPlan<'_>, answer: &Answer<'_>) -> Report {
-    let mut sections = document::sections(plan, answer);
-    sections.insert(1, Section::new("The load over time", vec![Block::Plots(charts::load(plan, answer))]));
-    Report {
-        title: plan.source.what.clone(),
-        subtitle: "The cheapest storage that carries a load".into(),
-        sections,
-        footer: format!("ebbtide {}. List prices of {}.", crate::version::of_results(), plan.region),
-        ..Report::default()
-    }
 }
 
 /// The last line: whose prices, the seed of a model, and where the rest is.
@@ -81,11 +60,7 @@ fn more(args: &SizeArgs, plan: &SizingPlan<'_>) -> String {
     if !args.details {
         parts.push("more: --details".to_owned());
     }
-    parts.push(
-        args.html
-            .as_ref()
-            .map_or_else(|| "charts: --html FILE".to_owned(), |path| format!("charts: {}", path.display())),
-    );
+    parts.push(output::charts(args.html.as_deref()));
     parts.join("; ")
 }
 

@@ -9,8 +9,8 @@ use super::args::SizeArgs;
 use super::json::{self, Sized};
 use super::{document, exit};
 use crate::answers;
+use crate::document::{ColorWhen, text_options};
 use crate::exit::{Exit, Refusal};
-use crate::terminal::{ColorWhen, text_options};
 use crate::text;
 
 /// What `size` prints for the metrics of several volumes.

@@ -1,5 +1,9 @@
 //! Bad input: exit code 2, the value, the allowed range, and what to do.
 
+use std::process::Command;
+
+use serde_json::Value;
+
 use crate::support::simulate;
 
 const JOB: &str = "rw=randread,runtime=10";
@@ -100,4 +104,23 @@ fn a_page_that_cannot_be_written_is_the_environments_fault() {
     assert_eq!(output.status.code(), Some(3), "{error}");
     assert!(error.contains("/no/such/folder/a.html"), "{error}");
     assert!(error.contains("\nhint: give --html a file in a directory that is there"), "{error}");
+    // The error is the one object on standard output.
+    let profile = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/profiles/sysbench-tpcc-gp2.toml");
+    let metrics = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/metrics/shop-gp2.csv");
+    for words in [
+        vec!["simulate", "--volume", "gp3:size=1GiB", "--job", JOB],
+        vec!["predict", profile, "--volume", "gp3:size=600GiB", "--for", "30s"],
+        vec!["size", metrics, "--volume", "gp2:size=600GiB"],
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_ebbtide"))
+            .env("EBBTIDE_HOME", "/nonexistent/home")
+            .args(&words)
+            .args(["--html", "/no/such/folder/a.html", "--json"])
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(3), "{words:?}");
+        let printed: Value =
+            serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{words:?}: {error}"));
+        assert_eq!(printed["error"]["exit"], "environment", "{words:?}: {printed}");
+    }
 }

@@ -1,8 +1,13 @@
-//! The terminal on standard output: how wide its lines are, and whether it has colours.
+//! A document of a command on standard output, as wide as the terminal and with its colours, and as a page.
 
 use std::io::IsTerminal as _;
+use std::path::Path;
 
-use ebbtide_report::TextOptions;
+use anyhow::Context as _;
+use ebbtide_report::{Report, TextOptions};
+
+use crate::exit::Refusal;
+use crate::text;
 
 /// When text has colours.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -31,6 +36,30 @@ pub(crate) fn text_options(color: ColorWhen, details: bool) -> TextOptions {
         }
     };
     TextOptions { columns: columns(), color, details }
+}
+
+/// Prints a document, and below it where the rest is.
+///
+/// # Errors
+/// Standard output takes no more.
+pub(crate) fn print(document: &Report, options: TextOptions, rest: &str) -> anyhow::Result<()> {
+    text::write(&format!("{}\n{}", document.to_text(options), options.sentence(rest)))
+}
+
+/// Writes a document as the page of `--html`.
+///
+/// # Errors
+/// The file cannot be written: exit code 3.
+pub(crate) fn write_page(path: &Path, document: &Report) -> anyhow::Result<()> {
+    std::fs::write(path, document.to_html()).with_context(|| {
+        Refusal::environment(format!("cannot write {}", path.display()))
+            .hint("give --html a file in a directory that is there and that you may write")
+    })
+}
+
+/// Where the charts are, for the end of a line: the page that was written, or how to get one.
+pub(crate) fn charts(page: Option<&Path>) -> String {
+    page.map_or_else(|| "charts: --html FILE".to_owned(), |path| format!("charts: {}", path.display()))
 }
 
 /// $COLUMNS, as shells set it, then the terminal's width, then [`COLUMNS`].
