@@ -7,6 +7,7 @@
 mod lab_run;
 mod output;
 mod page;
+mod pages;
 mod predict;
 mod profile_from;
 mod refusals;
