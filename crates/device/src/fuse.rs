@@ -24,7 +24,7 @@ use crate::{
     engine::LiveVolume,
     request::{Answer, Command, IoError, Outcome, Reply, Request},
     sys::{
-        Role, Scheduling, enter_data_path,
+        Role, Scheduling, enter_data_path, fusectl,
         reclaim::{self, ReclaimRisk},
     },
 };
@@ -47,6 +47,10 @@ const MAX_BACKGROUND: u16 = 512;
 const TTL: Duration = Duration::ZERO;
 /// Longest piece of a discard: a request's length has 32 bits, and a piece stays aligned.
 const PIECE: u64 = 1 << 30;
+/// How long the threads of a session have to end once its mount is gone. They need milliseconds.
+const ENDING: Duration = Duration::from_secs(2);
+/// How often that is looked at.
+const ENDED: Duration = Duration::from_micros(200);
 
 /// An export that could not be made or ended.
 #[derive(Debug, thiserror::Error)]
@@ -79,8 +83,24 @@ pub enum FuseError {
         limit_bytes: u64,
     },
     /// Someone still uses the mount.
-    #[error("{} is still in use; close what has it open (fuser -vm {})", .0.display(), .0.display())]
+    #[error(
+        "{} is still in use; close what has it open (fuser -vm {}), or what has it in a mount namespace of its own, such as a \
+         container that was started meanwhile (grep {} /proc/*/mountinfo)",
+        .0.display(), .0.display(), .0.display()
+    )]
     Busy(PathBuf),
+    /// A process with another mount namespace has a copy of the mount, and we may not end the connection.
+    #[error(
+        "{} is unmounted here, but a process with another mount namespace still has it, such as a container that was started \
+         meanwhile (grep {} /proc/*/mountinfo): end that process",
+        dir.display(), dir.display()
+    )]
+    Elsewhere {
+        /// The directory.
+        dir: PathBuf,
+        /// Why the connection cannot be ended.
+        source: io::Error,
+    },
     /// Anything else.
     #[error("cannot {action} {}", dir.display())]
     Io {
@@ -149,14 +169,18 @@ impl FuseExport {
     /// Unmounts and waits until the last request is done. Whoever has the file open must let go of it before. A loop
     /// device that was detached closes the file only a moment after it is gone; that is waited for.
     ///
+    /// A process with another mount namespace may have a copy of the mount. Nothing is written through it any more, so that the
+    /// connection is ended under it.
+    ///
     /// # Errors
     /// [`FuseError::Busy`] where the mount is in use for longer than 5 s. It stays mounted then, as after any other error,
-    /// and calling this again tries again.
+    /// and calling this again tries again. [`FuseError::Elsewhere`].
     pub fn unmount(&mut self) -> Result<(), FuseError> {
         let end = Instant::now() + Duration::from_secs(5);
         while let Some(session) = self.session.take() {
+            let connection = fusectl::connection_of(&self.dir);
             let ended = match rustix::mount::unmount(&self.dir, UnmountFlags::NOFOLLOW) {
-                Ok(()) => session.join(),
+                Ok(()) => self.end(session, connection)?,
                 Err(rustix::io::Errno::BUSY) => {
                     self.session = Some(session);
                     if Instant::now() >= end {
@@ -180,6 +204,27 @@ impl FuseExport {
         }
         // An earlier attempt ended the session and left the mount.
         if self.is_mounted() { unmount_leftover(&self.dir) } else { Ok(()) }
+    }
+
+    /// Waits for the threads of a session whose mount is gone, and returns how they ended.
+    fn end(
+        &self,
+        session: BackgroundSession,
+        connection: io::Result<u32>,
+    ) -> Result<io::Result<()>, FuseError> {
+        let end = Instant::now() + ENDING;
+        while !session.guard.is_finished() {
+            if Instant::now() >= end {
+                // Without this, the threads would wait for requests for as long as the other process lives.
+                connection
+                    .and_then(fusectl::abort)
+                    .map_err(|source| FuseError::Elsewhere { dir: self.dir.clone(), source })?;
+                tracing::warn!(dir = %self.dir.display(), "another mount namespace still had the FUSE mount of a volume: its connection was ended");
+                break;
+            }
+            sleep(ENDED);
+        }
+        Ok(session.join())
     }
 
     fn is_mounted(&self) -> bool {
