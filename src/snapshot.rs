@@ -1,11 +1,11 @@
 //! `ebbtide snapshot`: point-in-time copies of volumes.
 
 use clap::{Args, Subcommand};
-use ebbtide_control::SnapshotView;
+use ebbtide_control::protocol::Request;
+use ebbtide_control::{CreateSnapshot, SnapshotView};
 use ebbtide_device::host::Home;
-use serde::{Deserialize, Serialize};
 
-use crate::control::{self, Request};
+use crate::control;
 use crate::exit::Exit;
 use crate::text::{self, TextTable};
 use crate::volume::args::NameArgs;
@@ -25,7 +25,7 @@ pub(crate) enum SnapshotCommand {
 }
 
 /// `snapshot create`
-#[derive(Debug, Clone, Args, Serialize, Deserialize)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct SnapshotCreate {
     /// Name of the new snapshot: a-z, 0-9, '.', '_' and '-', at most 63, the first a letter or digit
     pub(crate) name: String,
@@ -42,11 +42,13 @@ pub(crate) fn run(command: &SnapshotCommand, home: &Home, json: bool) -> anyhow:
     let (request, done) = match command {
         SnapshotCommand::Create(args) => {
             let done = format!("created snapshot {} of volume {}", args.name, args.volume);
-            (Request::SnapshotCreate(args.clone()), done)
+            let SnapshotCreate { name, volume } = args.clone();
+            (Request::SnapshotCreate(CreateSnapshot { name, volume }), done)
         }
         SnapshotCommand::List => (Request::SnapshotList, String::new()),
         SnapshotCommand::Delete(args) => {
-            (Request::SnapshotDelete(args.clone()), format!("deleted snapshot {}", args.name))
+            let NameArgs { name } = args.clone();
+            (Request::SnapshotDelete { name }, format!("deleted snapshot {}", args.name))
         }
     };
     let answer = control::ask(home, &request)?;

@@ -1,27 +1,23 @@
-//! The socket's adapter of the control plane: requests of the protocol become typed ones, typed views
-//! become JSON.
+//! The socket's adapter of the control plane: each request of the protocol becomes a call of [`ControlPlane`], and what that
+//! returns the answer.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
-use ebbtide_catalog::Spec;
+use ebbtide_control::protocol::{Answer, Request};
 use ebbtide_control::{
-    AttachVolume, ControlError, ControlPlane, CreateSnapshot, CreateVolume, DetachVolume, Export, FsType,
-    ModifyVolume, MountRequest, NbdAddress, Optimizing, RecordVolume, RecordingView, SetFaults,
-    TakeCrashImage,
+    AttachVolume, ControlError, ControlPlane, CreateVolume, DetachVolume, ModifyVolume, RecordVolume,
+    RecordingView,
 };
 use ebbtide_device::host::Home;
-use serde::Serialize;
 
-use crate::answers::{Deleted, Stopped};
-use crate::control::{Answer, Progress, Request};
+use crate::control::{Completed, ReplySender};
 use crate::exit::{Exit, Refusal};
 use crate::refusal::refuse;
-use crate::volume::args::{AttachArgs, CreateArgs, Fs, ModifyArgs, RecordFile};
 
 use super::aws::Ec2Resources;
 use super::recording;
-use super::status::ServerStatus;
+use super::status;
 
 /// Answers the clients of one home's socket.
 #[derive(Debug)]
@@ -44,46 +40,44 @@ impl<'a> Service<'a> {
     }
 
     /// Carries out one request.
-    pub(super) fn handle(&self, request: Request, progress: Progress<'_>) -> anyhow::Result<Answer> {
+    pub(super) fn handle(&self, request: Request, replies: &ReplySender<'_>) -> anyhow::Result<Completed> {
         // Whatever is wrong with a request, a server that stops reports that it does.
         self.plane.ready().map_err(refuse)?;
         self.leave_to_ec2(&request)?;
         let plane = self.plane;
+        let progress: ebbtide_control::Progress<'_> = &|text| replies.progress(text);
         match request {
-            Request::Ping => done(Ok(env!("CARGO_PKG_VERSION"))),
-            Request::Status => done(Ok(ServerStatus::of(self.home, plane.requests()))),
+            Request::Ping => Ok(clean(Answer::Pong(env!("CARGO_PKG_VERSION").to_owned()))),
+            Request::Status => Ok(clean(status::server_status(self.home, plane.requests()))),
             Request::Stop { force } => self.stop(force, progress),
-            Request::VolumeCreate(args) => done(plane.create_volume(&create(args)?)),
-            Request::VolumeAttach(args) => done(plane.attach_volume(&attach(args)?, progress)),
-            Request::VolumeDetach(args) => {
-                let request = DetachVolume { name: args.name, force: args.force };
-                let view = plane.detach_volume(&request, progress).map_err(refuse)?;
-                answer(clean_if(view.is_lossless()), &view)
+            Request::VolumeCreate(request) => {
+                done(CreateVolume::try_from(request).and_then(|request| plane.create_volume(&request)))
             }
-            Request::VolumeRecord(args) => done(self.record(&args)?),
-            Request::VolumeRecordEnd(args) => done(plane.end_recording(&args.name)),
-            Request::VolumeModify(args) => done(plane.modify_volume(&modify(args)?, progress)),
-            Request::VolumeList(args) => done(plane.volumes(args.region.as_deref())),
-            Request::VolumeShow(args) => done(plane.volume(&args.name, args.region.as_deref())),
-            Request::VolumeDelete(args) => {
-                let deleted = Deleted { deleted: &args.name };
-                done(plane.delete_volume(&args.name).map(|()| deleted))
+            Request::VolumeAttach(request) => done(
+                AttachVolume::try_from(request).and_then(|request| plane.attach_volume(&request, progress)),
+            ),
+            Request::VolumeDetach(request) => self.detach(&request, replies),
+            Request::VolumeRecord { name, file } => self.record(name, &file),
+            Request::VolumeRecordEnd { name } => {
+                let view = plane.end_recording(&name).map_err(refuse)?;
+                warn_of_loss(&view, replies);
+                Ok(clean(view))
             }
-            Request::VolumeFault(args) => {
-                done(plane.set_faults(&SetFaults { name: args.name, settings: args.settings }))
+            Request::VolumeModify(request) => done(
+                ModifyVolume::try_from(request).and_then(|request| plane.modify_volume(&request, progress)),
+            ),
+            Request::VolumeList { region } => done(plane.volumes(region.as_deref())),
+            Request::VolumeShow { name, region } => done(plane.volume(&name, region.as_deref())),
+            Request::VolumeDelete { name } => {
+                done(plane.delete_volume(&name).map(|()| Answer::Deleted(name)))
             }
-            Request::VolumeCrashImage(args) => {
-                let request = TakeCrashImage { name: args.name, image: args.image, seed: args.seed };
-                done(plane.take_crash_image(&request))
-            }
+            Request::VolumeFault(request) => done(plane.set_faults(&request)),
+            Request::VolumeCrashImage(request) => done(plane.take_crash_image(&request)),
             Request::Calibrate { quick } => done(plane.calibrate(quick, progress)),
-            Request::SnapshotCreate(args) => {
-                done(plane.create_snapshot(&CreateSnapshot { name: args.name, volume: args.volume }))
-            }
+            Request::SnapshotCreate(request) => done(plane.create_snapshot(&request)),
             Request::SnapshotList => done(plane.snapshots()),
-            Request::SnapshotDelete(args) => {
-                let deleted = Deleted { deleted: &args.name };
-                done(plane.delete_snapshot(&args.name).map(|()| deleted))
+            Request::SnapshotDelete { name } => {
+                done(plane.delete_snapshot(&name).map(|()| Answer::Deleted(name)))
             }
         }
     }
@@ -93,11 +87,15 @@ impl<'a> Service<'a> {
     fn leave_to_ec2(&self, request: &Request) -> anyhow::Result<()> {
         let is_served = self.ec2.is_served();
         let (name, thing, call) = match request {
-            Request::VolumeDelete(args) => (&args.name, "volume", "delete-volume --volume-id"),
-            Request::VolumeModify(args) => (&args.name, "volume", "modify-volume --volume-id"),
-            Request::VolumeAttach(args) if is_served => (&args.name, "volume", "attach-volume --volume-id"),
-            Request::VolumeDetach(args) if is_served => (&args.name, "volume", "detach-volume --volume-id"),
-            Request::SnapshotDelete(args) => (&args.name, "snapshot", "delete-snapshot --snapshot-id"),
+            Request::VolumeDelete { name } => (name, "volume", "delete-volume --volume-id"),
+            Request::VolumeModify(request) => (&request.name, "volume", "modify-volume --volume-id"),
+            Request::VolumeAttach(request) if is_served => {
+                (&request.name, "volume", "attach-volume --volume-id")
+            }
+            Request::VolumeDetach(request) if is_served => {
+                (&request.name, "volume", "detach-volume --volume-id")
+            }
+            Request::SnapshotDelete { name } => (name, "snapshot", "delete-snapshot --snapshot-id"),
             _ => return Ok(()),
         };
         if !self.ec2.has(name) {
@@ -109,34 +107,42 @@ impl<'a> Service<'a> {
             .into())
     }
 
+    /// `volume detach`: a volume that lost something is a finding.
+    fn detach(&self, request: &DetachVolume, replies: &ReplySender<'_>) -> anyhow::Result<Completed> {
+        let view = self.plane.detach_volume(request, &|text| replies.progress(text)).map_err(refuse)?;
+        view.recording.iter().for_each(|recording| warn_of_loss(recording, replies));
+        Ok(Completed { exit: clean_if(view.is_lossless()), answer: view.into() })
+    }
+
     /// `volume record`: the file is made first, and goes again where the volume cannot be recorded.
-    fn record(&self, args: &RecordFile) -> anyhow::Result<Result<RecordingView, ControlError>> {
-        let output = recording::create(&args.file)?;
-        let request = RecordVolume { name: args.name.clone(), path: args.file.display().to_string() };
+    fn record(&self, name: String, file: &Path) -> anyhow::Result<Completed> {
+        let output = recording::create(file)?;
+        let request = RecordVolume { name, path: file.display().to_string() };
         let begun = self.plane.record_volume(&request, output);
         if begun.is_err() {
             // It is empty, and was made a moment ago.
-            let _ = std::fs::remove_file(&args.file);
+            let _ = std::fs::remove_file(file);
         }
-        Ok(begun)
+        done(begun)
     }
 
     /// `serve --stop`: detaches everything, after which the server ends. Where it is refused, the
     /// server goes on.
-    fn stop(&self, force: bool, progress: Progress<'_>) -> anyhow::Result<Answer> {
+    fn stop(&self, force: bool, progress: ebbtide_control::Progress<'_>) -> anyhow::Result<Completed> {
         let detached = self.plane.stop(force, progress).map_err(refuse)?;
         self.asked_to_stop.store(true, Ordering::Relaxed);
-        let lossless = detached.iter().all(|one| one.lost.is_empty() && one.host_errors == 0);
-        answer(clean_if(lossless), &Stopped { stopped: self.home.root(), detached })
+        let lossless = detached.iter().all(|volume| volume.lost.is_empty() && volume.host_errors == 0);
+        let answer = Answer::Stopped { home: self.home.root().to_owned(), detached };
+        Ok(Completed { exit: clean_if(lossless), answer })
     }
 }
 
-fn done(result: Result<impl Serialize, ControlError>) -> anyhow::Result<Answer> {
-    answer(Exit::Clean, &result.map_err(refuse)?)
+fn done(result: Result<impl Into<Answer>, ControlError>) -> anyhow::Result<Completed> {
+    result.map(clean).map_err(refuse)
 }
 
-fn answer(exit: Exit, view: &impl Serialize) -> anyhow::Result<Answer> {
-    Ok(Answer { exit, value: serde_json::to_value(view)? })
+fn clean(answer: impl Into<Answer>) -> Completed {
+    Completed { exit: Exit::Clean, answer: answer.into() }
 }
 
 /// How a client ends whose volume lost nothing, or lost something.
@@ -144,44 +150,13 @@ const fn clean_if(lossless: bool) -> Exit {
     if lossless { Exit::Clean } else { Exit::Finding }
 }
 
-fn spec(text: &str) -> anyhow::Result<Spec> {
-    Spec::parse(text).map_err(|error| refuse(error.into()))
-}
-
-fn create(args: CreateArgs) -> anyhow::Result<CreateVolume> {
-    let CreateArgs { name, spec: text, snapshot, initialization, block_size, seed, region } = args;
-    let (spec, token) = (spec(&text)?, None);
-    let key = None;
-    Ok(CreateVolume { name, spec, snapshot, initialization, block_size, seed, region, token, key })
-}
-
-fn attach(args: AttachArgs) -> anyhow::Result<AttachVolume> {
-    let export = match &args.nbd {
-        Some(address) => {
-            Export::Nbd(NbdAddress::parse(address).map_err(|error| Refusal::usage(error.to_string()))?)
-        }
-        None => Export::Block { mount: mount(&args) },
-    };
-    let shadows = args.shadow.iter().map(|text| spec(text)).collect::<anyhow::Result<_>>()?;
-    let AttachArgs { name, instance, over_limit, .. } = args;
-    Ok(AttachVolume { name, export, instance, over_limit, shadows })
-}
-
-fn mount(args: &AttachArgs) -> Option<MountRequest> {
-    let (dir, fs) = args.mount.as_ref().zip(args.fs)?;
-    let fs = match fs {
-        Fs::Xfs => FsType::Xfs,
-        Fs::Ext4 => FsType::Ext4,
-        Fs::Ext4Bigalloc => FsType::Ext4Bigalloc,
-    };
-    Some(MountRequest { dir: dir.clone(), fs, destroy: args.execute, grow: false, noexec: false })
-}
-
-fn modify(args: ModifyArgs) -> anyhow::Result<ModifyVolume> {
-    Ok(ModifyVolume {
-        name: args.name,
-        spec: spec(&args.spec)?,
-        optimizing: args.optimizing.unwrap_or(Optimizing::For(Duration::ZERO)),
-        over_limit: args.over_limit,
-    })
+/// Warns of a recording that does not have all requests.
+fn warn_of_loss(recording: &RecordingView, replies: &ReplySender<'_>) {
+    if let Some(why) = &recording.failed {
+        replies.warn(format!("the recording to {} ended early: {why}", recording.path));
+    }
+    if recording.lost > 0 {
+        let lost = ebbtide_text::count(recording.lost, "request");
+        replies.warn(format!("{lost} are missing in {}: this machine was too slow", recording.path));
+    }
 }

@@ -5,13 +5,14 @@ use std::path::Path;
 use anyhow::Context as _;
 use ebbtide_catalog::Catalog;
 use ebbtide_catalog::calibrate::{FitOptions, Fitted, fit};
+use ebbtide_control::protocol::Request;
 use ebbtide_device::engine::PacingReport;
 use ebbtide_device::host::{Calibration, HostFigures};
 use ebbtide_volume::Nanos;
 
 use super::args::CalibrateArgs;
 use crate::answers::{self, FittedFromFio};
-use crate::control::{self, Request};
+use crate::control;
 use crate::exit::{Exit, Refusal};
 use crate::home::HomePath;
 use crate::text::{self, TextTable};

@@ -9,8 +9,9 @@ mod record;
 use std::path::{Path, PathBuf};
 
 use ebbtide_control::NbdAddress;
+use ebbtide_control::protocol::Request;
 
-use crate::control::{self, Request};
+use crate::control;
 use crate::exit::{Exit, Refusal};
 use crate::home::HomePath;
 use crate::refusal::refuse;
@@ -33,22 +34,22 @@ pub(crate) fn run(command: &VolumeCommand, place: &HomePath, json: bool) -> anyh
             let (spec, region) = (&args.spec, args.region.as_deref());
             ebbtide_control::check(place.existing()?.as_ref(), spec, args.initialization, region)
                 .map_err(refuse)?;
-            Request::VolumeCreate(args.clone())
+            args.clone().into()
         }
-        VolumeCommand::Attach(args) => Request::VolumeAttach(absolute(args)?),
-        VolumeCommand::Detach(args) => Request::VolumeDetach(args.clone()),
-        VolumeCommand::Modify(args) => Request::VolumeModify(args.clone()),
-        VolumeCommand::List(args) => Request::VolumeList(args.clone()),
-        VolumeCommand::Show(args) => Request::VolumeShow(args.clone()),
-        VolumeCommand::Delete(args) => Request::VolumeDelete(args.clone()),
-        VolumeCommand::Fault(args) => Request::VolumeFault(args.clone()),
-        VolumeCommand::CrashImage(args) => Request::VolumeCrashImage(args.clone()),
+        VolumeCommand::Attach(args) => absolute(args)?.into(),
+        VolumeCommand::Detach(args) => args.clone().into(),
+        VolumeCommand::Modify(args) => args.clone().into(),
+        VolumeCommand::List(args) => args.clone().into(),
+        VolumeCommand::Show(args) => args.clone().into(),
+        VolumeCommand::Delete(args) => Request::VolumeDelete { name: args.name.clone() },
+        VolumeCommand::Fault(args) => args.clone().into(),
+        VolumeCommand::CrashImage(args) => args.clone().into(),
     };
-    let answer = control::ask(&place.served()?, &request)?;
+    let answer = control::ask_unreported(&place.served()?, &request)?;
     if let VolumeCommand::Detach(args) = command {
         warn_of_loss(&args.name, &answer.value);
-        record::warn_of_failure(&answer.value["recording"]);
     }
+    answer.note_warnings();
     if json {
         text::print_json(&answer.value);
     } else {

@@ -4,10 +4,10 @@ use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::process::Command;
 
+use ebbtide_control::protocol;
 use serde_json::Value;
 
 use crate::harness::{Home, Need, can, kill_9, left_of};
-use crate::protocol;
 
 #[test]
 fn a_home_has_one_server_at_a_time() {

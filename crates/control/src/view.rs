@@ -354,7 +354,7 @@ pub struct RecordingView {
 }
 
 /// A volume that was detached, as `volume detach` prints it.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct DetachView {
     /// What `volume show` prints of it.
     #[serde(flatten)]
@@ -380,7 +380,7 @@ impl DetachView {
 }
 
 /// What `volume fault` prints.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct FaultView {
     /// Name of the volume.
     pub volume: String,
@@ -393,7 +393,7 @@ pub struct FaultView {
 }
 
 /// What `volume crash-image` prints.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct CrashImageView {
     /// Name of the volume.
     pub volume: String,

@@ -4,10 +4,7 @@ use std::{
     ffi::OsStr,
     io,
     path::{Path, PathBuf},
-    sync::{
-        Arc,
-        atomic::{AtomicU32, Ordering},
-    },
+    sync::Arc,
     thread::sleep,
     time::{Duration, Instant, UNIX_EPOCH},
 };
@@ -17,16 +14,16 @@ use fuser::{
     INodeNo, InitFlags, KernelConfig, LockOwner, MountOption, OpenFlags, ReplyAttr, ReplyData,
     ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, Session, WriteFlags,
 };
-use parking_lot::Mutex;
 use rustix::mount::UnmountFlags;
 
 use crate::{
     engine::LiveVolume,
-    request::{Answer, Command, IoError, Outcome, Reply, Request},
+    request::{Command, Reply, Request},
     sys::{
         Role, Scheduling, enter_data_path, fusectl,
         reclaim::{self, ReclaimRisk},
     },
+    transport::FuseReply,
 };
 
 /// Name of the one file in the mounted directory.
@@ -379,7 +376,7 @@ impl Filesystem for VolumeFile {
         if len == 0 {
             return reply.data(&[]);
         }
-        self.submit(Command::Read, offset, len, Reply::fuse_read(reply));
+        self.submit(Command::Read, offset, len, Reply::fuse(FuseReply::Read(reply)));
     }
 
     fn write(
@@ -397,7 +394,7 @@ impl Filesystem for VolumeFile {
         ENTERED.with(|_| ());
         let Ok(len) = u32::try_from(data.len()) else { return reply.error(Errno::EINVAL) };
         tracing::trace!(volume = self.volume.name(), operation = "write", offset, length = len, "asked");
-        self.volume.submit_write(offset, data, Reply::fuse_write(reply, len));
+        self.volume.submit_write(offset, data, Reply::fuse(FuseReply::Write(reply, len)));
     }
 
     fn fsync(
@@ -408,7 +405,7 @@ impl Filesystem for VolumeFile {
         _data_only: bool,
         reply: ReplyEmpty,
     ) {
-        self.submit(Command::Flush, 0, 0, Reply::fuse_empty(reply));
+        self.submit(Command::Flush, 0, 0, Reply::fuse(FuseReply::Empty(reply)));
     }
 
     fn fallocate(
@@ -431,49 +428,18 @@ impl Filesystem for VolumeFile {
         };
         if length <= PIECE {
             let len = u32::try_from(length).expect("a piece is below 4 GiB");
-            return self.submit(command, offset, len, Reply::fuse_empty(reply));
+            return self.submit(command, offset, len, Reply::fuse(FuseReply::Empty(reply)));
         }
-        let whole = Pieces::new(reply, length.div_ceil(PIECE));
+        let count = u32::try_from(length.div_ceil(PIECE)).expect("a volume has fewer pieces");
         let mut done = 0;
-        while done < length {
+        for piece in FuseReply::pieces(reply, count) {
             let len = u32::try_from((length - done).min(PIECE)).expect("a piece is below 4 GiB");
-            self.submit(command, offset + done, len, Reply::shared(whole.clone(), 0));
+            self.submit(command, offset + done, len, Reply::fuse(piece));
             done += u64::from(len);
         }
     }
 
     fn statfs(&self, _request: &fuser::Request, _ino: INodeNo, reply: ReplyStatfs) {
         reply.statfs(self.volume.size_bytes() / 4096, 0, 0, 2, 0, 4096, 255, 4096);
-    }
-}
-
-/// A request that was cut in pieces; answered when the last of them is.
-struct Pieces {
-    left: AtomicU32,
-    failed: Mutex<Option<IoError>>,
-    reply: Mutex<Option<ReplyEmpty>>,
-}
-
-impl Pieces {
-    fn new(reply: ReplyEmpty, count: u64) -> Arc<Self> {
-        Arc::new(Self {
-            left: AtomicU32::new(u32::try_from(count).expect("a volume has fewer pieces")),
-            failed: Mutex::new(None),
-            reply: Mutex::new(Some(reply)),
-        })
-    }
-}
-
-impl Answer for Pieces {
-    fn answer(&self, _cookie: u64, outcome: Outcome) {
-        if let Err(error) = outcome {
-            self.failed.lock().get_or_insert(error);
-        }
-        if self.left.fetch_sub(1, Ordering::AcqRel) == 1
-            && let Some(reply) = self.reply.lock().take()
-        {
-            let failed = self.failed.lock().take();
-            Reply::fuse_empty(reply).send(failed.map_or(Ok(None), Err));
-        }
     }
 }

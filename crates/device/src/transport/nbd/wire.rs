@@ -4,62 +4,62 @@
 //! on the wire are big-endian.
 
 /// Negotiation begins with "NBDMAGIC" and "IHAVEOPT".
-pub(super) const INIT_MAGIC: u64 = 0x4e42_444d_4147_4943;
-pub(super) const OPTION_MAGIC: u64 = 0x4948_4156_454f_5054;
-pub(super) const OPTION_REPLY_MAGIC: u64 = 0x0003_e889_0455_65a9;
-pub(super) const REQUEST_MAGIC: u32 = 0x2560_9513;
-pub(super) const SIMPLE_REPLY_MAGIC: u32 = 0x6744_6698;
-pub(super) const STRUCTURED_REPLY_MAGIC: u32 = 0x668e_33ef;
+pub(crate) const INIT_MAGIC: u64 = 0x4e42_444d_4147_4943;
+pub(crate) const OPTION_MAGIC: u64 = 0x4948_4156_454f_5054;
+pub(crate) const OPTION_REPLY_MAGIC: u64 = 0x0003_e889_0455_65a9;
+pub(crate) const REQUEST_MAGIC: u32 = 0x2560_9513;
+pub(crate) const SIMPLE_REPLY_MAGIC: u32 = 0x6744_6698;
+pub(crate) const STRUCTURED_REPLY_MAGIC: u32 = 0x668e_33ef;
 
 /// Handshake flags, server to client and back.
-pub(super) const FLAG_FIXED_NEWSTYLE: u16 = 1;
-pub(super) const FLAG_NO_ZEROES: u16 = 1 << 1;
+pub(crate) const FLAG_FIXED_NEWSTYLE: u16 = 1;
+pub(crate) const FLAG_NO_ZEROES: u16 = 1 << 1;
 
 /// Transmission flags.
-pub(super) mod flag {
-    pub(in super::super) const HAS_FLAGS: u16 = 1;
-    pub(in super::super) const SEND_FLUSH: u16 = 1 << 2;
-    pub(in super::super) const SEND_FUA: u16 = 1 << 3;
-    pub(in super::super) const ROTATIONAL: u16 = 1 << 4;
-    pub(in super::super) const SEND_TRIM: u16 = 1 << 5;
-    pub(in super::super) const SEND_WRITE_ZEROES: u16 = 1 << 6;
-    pub(in super::super) const SEND_DF: u16 = 1 << 7;
-    pub(in super::super) const CAN_MULTI_CONN: u16 = 1 << 8;
-    pub(in super::super) const SEND_FAST_ZERO: u16 = 1 << 11;
+pub(crate) mod flag {
+    pub(crate) const HAS_FLAGS: u16 = 1;
+    pub(crate) const SEND_FLUSH: u16 = 1 << 2;
+    pub(crate) const SEND_FUA: u16 = 1 << 3;
+    pub(crate) const ROTATIONAL: u16 = 1 << 4;
+    pub(crate) const SEND_TRIM: u16 = 1 << 5;
+    pub(crate) const SEND_WRITE_ZEROES: u16 = 1 << 6;
+    pub(crate) const SEND_DF: u16 = 1 << 7;
+    pub(crate) const CAN_MULTI_CONN: u16 = 1 << 8;
+    pub(crate) const SEND_FAST_ZERO: u16 = 1 << 11;
 }
 
 /// Command flags.
-pub(super) mod command_flag {
-    pub(in super::super) const FUA: u16 = 1;
-    pub(in super::super) const NO_HOLE: u16 = 1 << 1;
-    pub(in super::super) const DF: u16 = 1 << 2;
-    pub(in super::super) const REQ_ONE: u16 = 1 << 3;
-    pub(in super::super) const FAST_ZERO: u16 = 1 << 4;
+pub(crate) mod command_flag {
+    pub(crate) const FUA: u16 = 1;
+    pub(crate) const NO_HOLE: u16 = 1 << 1;
+    pub(crate) const DF: u16 = 1 << 2;
+    pub(crate) const REQ_ONE: u16 = 1 << 3;
+    pub(crate) const FAST_ZERO: u16 = 1 << 4;
 }
 
 /// Structured reply chunks.
-pub(super) mod chunk {
-    pub(in super::super) const FLAG_DONE: u16 = 1;
-    pub(in super::super) const NONE: u16 = 0;
-    pub(in super::super) const OFFSET_DATA: u16 = 1;
-    pub(in super::super) const OFFSET_HOLE: u16 = 2;
-    pub(in super::super) const BLOCK_STATUS: u16 = 5;
-    pub(in super::super) const ERROR: u16 = (1 << 15) + 1;
-    pub(in super::super) const ERROR_OFFSET: u16 = (1 << 15) + 2;
+pub(crate) mod chunk {
+    pub(crate) const FLAG_DONE: u16 = 1;
+    pub(crate) const NONE: u16 = 0;
+    pub(crate) const OFFSET_DATA: u16 = 1;
+    pub(crate) const OFFSET_HOLE: u16 = 2;
+    pub(crate) const BLOCK_STATUS: u16 = 5;
+    pub(crate) const ERROR: u16 = (1 << 15) + 1;
+    pub(crate) const ERROR_OFFSET: u16 = (1 << 15) + 2;
 }
 
 /// The largest payload of one read or write: what every client may assume (2^25 bytes).
-pub(super) const MAX_PAYLOAD: u32 = 32 << 20;
+pub(crate) const MAX_PAYLOAD: u32 = 32 << 20;
 
 /// A string of the protocol holds at most this many bytes.
-pub(super) const MAX_STRING: usize = 4096;
+pub(crate) const MAX_STRING: usize = 4096;
 
 /// Bytes of a request header.
-pub(super) const REQUEST_LEN: usize = 28;
+pub(crate) const REQUEST_LEN: usize = 28;
 
 /// The error values that this server sends, out of those that the protocol allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Code {
+pub(crate) enum Code {
     Io,
     Inval,
     NoSpc,
@@ -69,7 +69,7 @@ pub(super) enum Code {
 }
 
 impl Code {
-    pub(super) const fn value(self) -> u32 {
+    pub(crate) const fn value(self) -> u32 {
         match self {
             Self::Io => 5,
             Self::Inval => 22,
@@ -83,7 +83,7 @@ impl Code {
 
 /// What a request asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Command {
+pub(crate) enum Command {
     Read,
     Write,
     Disconnect,
@@ -124,39 +124,39 @@ impl Command {
 
 /// A request as it arrives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct RequestHeader {
-    pub(super) flags: u16,
-    pub(super) command: Command,
+pub(crate) struct RequestHeader {
+    pub(crate) flags: u16,
+    pub(crate) command: Command,
     /// Opaque; comes back in the reply.
-    pub(super) cookie: u64,
-    pub(super) offset: u64,
-    pub(super) len: u32,
+    pub(crate) cookie: u64,
+    pub(crate) offset: u64,
+    pub(crate) len: u32,
 }
 
 /// A request that cannot be served, answered without troubling the volume.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Refusal {
-    pub(super) code: Code,
-    pub(super) message: String,
+pub(crate) struct Refusal {
+    pub(crate) code: Code,
+    pub(crate) message: String,
 }
 
 /// What a request is judged by.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Bounds {
+pub(crate) struct Bounds {
     /// Bytes of the export.
-    pub(super) size: u64,
+    pub(crate) size: u64,
     /// Offsets and lengths are multiples of this.
-    pub(super) block: u32,
+    pub(crate) block: u32,
     /// Whether structured replies were agreed.
-    pub(super) structured: bool,
+    pub(crate) structured: bool,
     /// Whether a metadata context was selected.
-    pub(super) contexts: bool,
+    pub(crate) contexts: bool,
 }
 
 impl RequestHeader {
     /// Reads a header; `None` where the magic is wrong, which no connection survives: the stream
     /// has lost its place.
-    pub(super) fn decode(bytes: &[u8; REQUEST_LEN]) -> Option<Self> {
+    pub(crate) fn decode(bytes: &[u8; REQUEST_LEN]) -> Option<Self> {
         let mut at = 0;
         if u32::from_be_bytes(take(bytes, &mut at)) != REQUEST_MAGIC {
             return None;
@@ -170,12 +170,12 @@ impl RequestHeader {
         })
     }
 
-    pub(super) const fn has(&self, flag: u16) -> bool {
+    pub(crate) const fn has(&self, flag: u16) -> bool {
         self.flags & flag != 0
     }
 
     /// Bytes of payload that follow the header.
-    pub(super) const fn payload(&self) -> u32 {
+    pub(crate) const fn payload(&self) -> u32 {
         match self.command {
             Command::Write => self.len,
             _ => 0,
@@ -183,7 +183,7 @@ impl RequestHeader {
     }
 
     /// Refuses what the protocol or the volume's size forbids.
-    pub(super) fn check(&self, bounds: Bounds) -> Result<(), Refusal> {
+    pub(crate) fn check(&self, bounds: Bounds) -> Result<(), Refusal> {
         let mut allowed = self.command.flags();
         if !bounds.structured {
             allowed &= !command_flag::DF;
@@ -247,37 +247,44 @@ fn take<const N: usize>(bytes: &[u8; REQUEST_LEN], at: &mut usize) -> [u8; N] {
     field
 }
 
-/// Appends a simple reply without payload, or the head of one with.
-pub(super) fn simple_reply(out: &mut Vec<u8>, cookie: u64, error: u32) {
-    out.extend_from_slice(&SIMPLE_REPLY_MAGIC.to_be_bytes());
-    out.extend_from_slice(&error.to_be_bytes());
-    out.extend_from_slice(&cookie.to_be_bytes());
+/// A simple reply without payload, or the head of one with.
+pub(crate) fn simple_reply(cookie: u64, error: u32) -> [u8; 16] {
+    let mut reply = [0; 16];
+    reply[..4].copy_from_slice(&SIMPLE_REPLY_MAGIC.to_be_bytes());
+    reply[4..8].copy_from_slice(&error.to_be_bytes());
+    reply[8..].copy_from_slice(&cookie.to_be_bytes());
+    reply
 }
 
-/// Appends the head of a structured reply chunk.
-pub(super) fn chunk_head(out: &mut Vec<u8>, cookie: u64, kind: u16, done: bool, len: u32) {
-    out.extend_from_slice(&STRUCTURED_REPLY_MAGIC.to_be_bytes());
-    out.extend_from_slice(&(if done { chunk::FLAG_DONE } else { 0 }).to_be_bytes());
-    out.extend_from_slice(&kind.to_be_bytes());
-    out.extend_from_slice(&cookie.to_be_bytes());
-    out.extend_from_slice(&len.to_be_bytes());
+/// The head of a structured reply chunk.
+pub(crate) fn chunk_head(cookie: u64, kind: u16, done: bool, len: u32) -> [u8; 20] {
+    let flags = if done { chunk::FLAG_DONE } else { 0 };
+    let mut head = [0; 20];
+    head[..4].copy_from_slice(&STRUCTURED_REPLY_MAGIC.to_be_bytes());
+    head[4..6].copy_from_slice(&flags.to_be_bytes());
+    head[6..8].copy_from_slice(&kind.to_be_bytes());
+    head[8..16].copy_from_slice(&cookie.to_be_bytes());
+    head[16..].copy_from_slice(&len.to_be_bytes());
+    head
 }
 
-/// Appends the head of a data chunk; `len` bytes of data follow it.
-pub(super) fn data_chunk_head(out: &mut Vec<u8>, cookie: u64, done: bool, offset: u64, len: u32) {
-    chunk_head(out, cookie, chunk::OFFSET_DATA, done, len + 8);
-    out.extend_from_slice(&offset.to_be_bytes());
+/// The head of a data chunk; `len` bytes of data follow it.
+pub(crate) fn data_chunk_head(cookie: u64, done: bool, offset: u64, len: u32) -> [u8; 28] {
+    let mut head = [0; 28];
+    head[..20].copy_from_slice(&chunk_head(cookie, chunk::OFFSET_DATA, done, len + 8));
+    head[20..].copy_from_slice(&offset.to_be_bytes());
+    head
 }
 
 /// Appends a chunk that means: these bytes are zero.
-pub(super) fn hole_chunk(out: &mut Vec<u8>, cookie: u64, done: bool, offset: u64, len: u32) {
-    chunk_head(out, cookie, chunk::OFFSET_HOLE, done, 12);
+pub(crate) fn hole_chunk(out: &mut Vec<u8>, cookie: u64, done: bool, offset: u64, len: u32) {
+    out.extend_from_slice(&chunk_head(cookie, chunk::OFFSET_HOLE, done, 12));
     out.extend_from_slice(&offset.to_be_bytes());
     out.extend_from_slice(&len.to_be_bytes());
 }
 
 /// Appends an error chunk, with the offset of the failure where it is known.
-pub(super) fn error_chunk(
+pub(crate) fn error_chunk(
     out: &mut Vec<u8>,
     cookie: u64,
     done: bool,
@@ -288,7 +295,7 @@ pub(super) fn error_chunk(
     let message = truncated(message);
     let text = u16::try_from(message.len()).expect("a message is cut at 4096 bytes");
     let (kind, tail) = if offset.is_some() { (chunk::ERROR_OFFSET, 8) } else { (chunk::ERROR, 0) };
-    chunk_head(out, cookie, kind, done, 6 + u32::from(text) + tail);
+    out.extend_from_slice(&chunk_head(cookie, kind, done, 6 + u32::from(text) + tail));
     out.extend_from_slice(&code.value().to_be_bytes());
     out.extend_from_slice(&text.to_be_bytes());
     out.extend_from_slice(message.as_bytes());

@@ -5,7 +5,7 @@ use std::thread::{self, ThreadId};
 use parking_lot::Mutex;
 
 use super::output::{Cost, Output};
-use crate::request::Buffer;
+use crate::outcome::Buffer;
 
 /// Replies that the reader's own thread produced leave together from this many bytes on. Waiting
 /// for more would leave the client idle.
@@ -13,7 +13,7 @@ const BATCH_BYTES: usize = 128 << 10;
 
 /// Sends the replies of one connection.
 #[derive(Debug)]
-pub(super) struct ReplySender {
+pub(crate) struct ReplySender {
     output: Output,
     /// Whether replies are structured.
     structured: bool,
@@ -31,29 +31,29 @@ struct ReplyBatch {
 
 impl ReplySender {
     /// The calling thread is the reader.
-    pub(super) fn new(output: Output, structured: bool) -> Self {
+    pub(crate) fn new(output: Output, structured: bool) -> Self {
         let batch = Mutex::new(ReplyBatch { bytes: Vec::new(), cost: Cost::NONE });
         Self { output, structured, reader: thread::current().id(), batch }
     }
 
-    pub(super) const fn structured(&self) -> bool {
+    pub(crate) const fn structured(&self) -> bool {
         self.structured
     }
 
-    pub(super) const fn output(&self) -> &Output {
+    pub(crate) const fn output(&self) -> &Output {
         &self.output
     }
 
     /// Sends a reply of the reader's own, which is bounded like any other: a client that sends
     /// nonsense and reads no replies must not fill the memory.
-    pub(super) fn send_own(&self, out: &[u8]) {
+    pub(crate) fn send_own(&self, out: &[u8]) {
         let cost = Cost::of(out.len());
         self.admit(cost);
         self.send(out, &[], cost);
     }
 
     /// Waits until the client has room for another request.
-    pub(super) fn admit(&self, cost: Cost) {
+    pub(crate) fn admit(&self, cost: Cost) {
         let gauge = self.output.gauge();
         if !gauge.try_take(cost) {
             self.flush_batch();
@@ -61,12 +61,12 @@ impl ReplySender {
         }
     }
 
-    pub(super) fn give_back(&self, cost: Cost) {
+    pub(crate) fn give_back(&self, cost: Cost) {
         self.output.gauge().give_back(cost);
     }
 
     /// Sends a reply, or batches it where the reader's thread itself has it.
-    pub(super) fn send(&self, head: &[u8], body: &[u8], cost: Cost) {
+    pub(crate) fn send(&self, head: &[u8], body: &[u8], cost: Cost) {
         let len = head.len() + body.len();
         if thread::current().id() != self.reader {
             return self.output.send(head, body, cost);
@@ -84,23 +84,23 @@ impl ReplySender {
     }
 
     /// As [`Self::send`], for a body in a buffer of the volume.
-    pub(super) fn send_buffer(&self, head: Vec<u8>, body: Buffer, cost: Cost) {
+    pub(crate) fn send_buffer(&self, head: &[u8], body: Buffer, cost: Cost) {
         if head.len() + body.len() <= BATCH_BYTES / 2 {
-            return self.send(&head, &body, cost);
+            return self.send(head, &body, cost);
         }
         self.flush_own_batch();
         self.output.send_buffer(head, body, cost);
     }
 
     /// Lets the batched replies go where the calling thread is the one that batches.
-    pub(super) fn flush_own_batch(&self) {
+    pub(crate) fn flush_own_batch(&self) {
         if thread::current().id() == self.reader {
             self.flush_batch();
         }
     }
 
     /// Lets the batched replies go. On the reader's thread only.
-    pub(super) fn flush_batch(&self) {
+    pub(crate) fn flush_batch(&self) {
         self.flush(&mut self.batch.lock());
     }
 

@@ -20,7 +20,7 @@ use rustix::{
     net::{SendAncillaryBuffer, SendFlags, sendmsg},
 };
 
-use crate::request::Buffer;
+use crate::outcome::Buffer;
 
 /// Replies up to this size are sent by the thread that has them, even the pacer. Copying one into the
 /// socket takes about 10 us; a longer one would hold up the answers behind it.
@@ -34,19 +34,19 @@ const SLICES: usize = 64;
 
 /// What a reply occupies until the client has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Cost {
-    pub(super) requests: usize,
-    pub(super) bytes: usize,
+pub(crate) struct Cost {
+    pub(crate) requests: usize,
+    pub(crate) bytes: usize,
 }
 
 impl Cost {
-    pub(super) const NONE: Self = Self { requests: 0, bytes: 0 };
+    pub(crate) const NONE: Self = Self { requests: 0, bytes: 0 };
 
-    pub(super) const fn of(bytes: usize) -> Self {
+    pub(crate) const fn of(bytes: usize) -> Self {
         Self { requests: 1, bytes }
     }
 
-    pub(super) const fn add(&mut self, other: Self) {
+    pub(crate) const fn add(&mut self, other: Self) {
         self.requests += other.requests;
         self.bytes += other.bytes;
     }
@@ -55,25 +55,25 @@ impl Cost {
 /// Bounds what one connection has in flight: taken before a request is submitted, given back when
 /// its reply has left.
 #[derive(Debug)]
-pub(super) struct Gauge {
+pub(crate) struct Gauge {
     held: Mutex<Cost>,
     given_back: Condvar,
     max: Cost,
 }
 
 impl Gauge {
-    pub(super) const fn new(max: Cost) -> Self {
+    pub(crate) const fn new(max: Cost) -> Self {
         Self { held: Mutex::new(Cost::NONE), given_back: Condvar::new(), max }
     }
 
     /// Takes what fits; a cost beyond the bound fits once nothing else is held.
     #[must_use]
-    pub(super) fn try_take(&self, cost: Cost) -> bool {
+    pub(crate) fn try_take(&self, cost: Cost) -> bool {
         self.admit(&mut self.held.lock(), cost)
     }
 
     /// Takes, waiting for as long as it does not fit.
-    pub(super) fn take(&self, cost: Cost) {
+    pub(crate) fn take(&self, cost: Cost) {
         let mut held = self.held.lock();
         while !self.admit(&mut held, cost) {
             self.given_back.wait(&mut held);
@@ -90,7 +90,7 @@ impl Gauge {
         fits
     }
 
-    pub(super) fn give_back(&self, cost: Cost) {
+    pub(crate) fn give_back(&self, cost: Cost) {
         if cost == Cost::NONE {
             return;
         }
@@ -102,7 +102,7 @@ impl Gauge {
     }
 
     /// Waits until nothing is in flight.
-    pub(super) fn wait_until_empty(&self) {
+    pub(crate) fn wait_until_empty(&self) {
         let mut held = self.held.lock();
         while held.requests > 0 {
             self.given_back.wait(&mut held);
@@ -167,7 +167,7 @@ struct OutputState {
 
 /// The sending half of a connection.
 #[derive(Debug)]
-pub(super) struct Output {
+pub(crate) struct Output {
     socket: OwnedFd,
     gauge: Gauge,
     state: Mutex<OutputState>,
@@ -181,17 +181,17 @@ enum Sent {
 }
 
 impl Output {
-    pub(super) fn new(socket: OwnedFd, max_in_flight: Cost) -> Self {
+    pub(crate) fn new(socket: OwnedFd, max_in_flight: Cost) -> Self {
         let state = OutputState { mode: Mode::Idle, queue: VecDeque::new(), ending: false };
         Self { socket, gauge: Gauge::new(max_in_flight), state: Mutex::new(state), changed: Condvar::new() }
     }
 
-    pub(super) const fn gauge(&self) -> &Gauge {
+    pub(crate) const fn gauge(&self) -> &Gauge {
         &self.gauge
     }
 
     /// Sends a reply that is at hand. Never waits for the client.
-    pub(super) fn send(&self, head: &[u8], body: &[u8], cost: Cost) {
+    pub(crate) fn send(&self, head: &[u8], body: &[u8], cost: Cost) {
         if let Some(mut state) = self.begin(cost) {
             if state.mode != Mode::Idle {
                 state.queue.push_back(Item::copied([head, body], 0, cost));
@@ -204,12 +204,12 @@ impl Output {
     }
 
     /// Sends a reply whose body is in a buffer of the volume. Never waits for the client.
-    pub(super) fn send_buffer(&self, head: Vec<u8>, body: Buffer, cost: Cost) {
+    pub(crate) fn send_buffer(&self, head: &[u8], body: Buffer, cost: Cost) {
         if body.len() <= DIRECT_MAX {
-            return self.send(&head, &body, cost);
+            return self.send(head, &body, cost);
         }
         let Some(mut state) = self.begin(cost) else { return };
-        let mut item = Item { head, body: Some(body), sent: 0, cost };
+        let mut item = Item { head: head.to_vec(), body: Some(body), sent: 0, cost };
         if state.mode == Mode::Blocked {
             item.copy_out();
         }
@@ -327,7 +327,7 @@ impl Output {
     }
 
     /// Sends what others hand over, until [`Output::end`]. The body of the connection's own thread.
-    pub(super) fn run_writer(&self) {
+    pub(crate) fn run_writer(&self) {
         loop {
             let mut batch = {
                 let mut state = self.state.lock();
@@ -370,7 +370,7 @@ impl Output {
     }
 
     /// Gives the client up: what is queued or comes later is dropped, and the reader wakes.
-    pub(super) fn die(&self) {
+    pub(crate) fn die(&self) {
         let queue = {
             let mut state = self.state.lock();
             state.mode = Mode::Dead;
@@ -382,13 +382,13 @@ impl Output {
     }
 
     /// Lets the writer end once everything has left.
-    pub(super) fn end(&self) {
+    pub(crate) fn end(&self) {
         self.state.lock().ending = true;
         self.changed.notify_one();
     }
 
     /// Shuts the socket; `Shutdown::Both` also wakes a sender that waits for the client.
-    pub(super) fn shut(&self, how: Shutdown) {
+    pub(crate) fn shut(&self, how: Shutdown) {
         let how = match how {
             Shutdown::Read => rustix::net::Shutdown::Read,
             Shutdown::Write => rustix::net::Shutdown::Write,
@@ -400,12 +400,12 @@ impl Output {
 }
 
 /// Waits until the socket takes bytes (or has failed); `false` where the time ran out first.
-pub(super) fn wait_writable(socket: &OwnedFd, timeout: Option<std::time::Duration>) -> bool {
+pub(crate) fn wait_writable(socket: &OwnedFd, timeout: Option<std::time::Duration>) -> bool {
     wait(socket, PollFlags::OUT, timeout)
 }
 
 /// Waits until the socket has bytes (or has ended); `false` where the time ran out first.
-pub(super) fn wait_readable(socket: &OwnedFd, timeout: Option<std::time::Duration>) -> bool {
+pub(crate) fn wait_readable(socket: &OwnedFd, timeout: Option<std::time::Duration>) -> bool {
     wait(socket, PollFlags::IN, timeout)
 }
 
@@ -422,7 +422,7 @@ fn wait(socket: &OwnedFd, event: PollFlags, timeout: Option<std::time::Duration>
 }
 
 /// Sends everything before the deadline; for the negotiation, where nothing else is under way.
-pub(super) fn send_all(socket: &OwnedFd, mut bytes: &[u8], deadline: std::time::Instant) -> io::Result<()> {
+pub(crate) fn send_all(socket: &OwnedFd, mut bytes: &[u8], deadline: std::time::Instant) -> io::Result<()> {
     while !bytes.is_empty() {
         let slices = [IoSlice::new(bytes)];
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
