@@ -9,6 +9,8 @@ use ebbtide_control::{FaultSetting, Optimizing};
 use ebbtide_text::parse_duration;
 use serde::{Deserialize, Serialize};
 
+use crate::document::SectionArgs;
+
 /// Live volumes: create, attach, change, break, look at, delete.
 #[derive(Debug, Subcommand)]
 pub(crate) enum VolumeCommand {
@@ -92,13 +94,20 @@ pub(crate) struct ListArgs {
 }
 
 /// `volume show`
-#[derive(Debug, Clone, Args, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
 pub(crate) struct ShowArgs {
     /// The volume
     pub(crate) name: String,
     /// AWS region whose prices are shown [default: us-east-1, or that of the home's catalog.toml]
     #[arg(long, value_name = "REGION")]
     pub(crate) region: Option<String>,
+    /// Print its spec, seed, blocks, counters and pacing too
+    #[arg(long)]
+    #[serde(skip)]
+    pub(crate) details: bool,
+    #[command(flatten)]
+    #[serde(skip)]
+    pub(crate) sections: SectionArgs,
 }
 
 /// `volume create`

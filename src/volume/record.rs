@@ -63,7 +63,7 @@ fn wait(args: &RecordArgs, home: &Home, cancel: &Cancel) -> anyhow::Result<bool>
             continue;
         }
         asked = Instant::now();
-        let show = Request::VolumeShow(ShowArgs { name: args.name.clone(), region: None });
+        let show = Request::VolumeShow(ShowArgs { name: args.name.clone(), ..ShowArgs::default() });
         let Some(view) = recording(control::ask(home, &show)?)? else { return Ok(false) };
         if terminal {
             text::status(&format!("recording {}: {}", args.name, so_far(&view)));
