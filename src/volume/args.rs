@@ -11,6 +11,8 @@ use ebbtide_control::protocol::{
 use ebbtide_control::{DetachVolume, FaultSetting, FsType, Optimizing, SetFaults, TakeCrashImage};
 use ebbtide_text::parse_duration;
 
+use crate::document::SectionArgs;
+
 /// Live volumes: create, attach, change, break, look at, delete.
 #[derive(Debug, Subcommand)]
 pub(crate) enum VolumeCommand {
@@ -101,6 +103,11 @@ pub(crate) struct ShowArgs {
     /// AWS region whose prices are shown [default: us-east-1, or that of the home's catalog.toml]
     #[arg(long, value_name = "REGION")]
     pub(crate) region: Option<String>,
+    /// Print its spec, seed, blocks, counters and pacing too
+    #[arg(long)]
+    pub(crate) details: bool,
+    #[command(flatten)]
+    pub(crate) sections: SectionArgs,
 }
 
 /// `volume create`
@@ -315,7 +322,7 @@ impl From<ListArgs> for Request {
 }
 
 impl From<ShowArgs> for Request {
-    fn from(ShowArgs { name, region }: ShowArgs) -> Self {
+    fn from(ShowArgs { name, region, .. }: ShowArgs) -> Self {
         Self::VolumeShow { name, region }
     }
 }

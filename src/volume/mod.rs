@@ -3,6 +3,7 @@
 pub(crate) mod args;
 mod calibrate;
 mod check;
+mod document;
 mod print;
 mod record;
 
@@ -12,6 +13,7 @@ use ebbtide_control::NbdAddress;
 use ebbtide_control::protocol::Request;
 
 use crate::control;
+use crate::document::ColorWhen;
 use crate::exit::{Exit, Refusal};
 use crate::home::HomePath;
 use crate::refusal::refuse;
@@ -24,10 +26,15 @@ pub(crate) use print::warn_of_loss;
 ///
 /// # Errors
 /// What the server refuses; no server.
-pub(crate) fn run(command: &VolumeCommand, place: &HomePath, json: bool) -> anyhow::Result<Exit> {
+pub(crate) fn run(
+    command: &VolumeCommand,
+    place: &HomePath,
+    color: ColorWhen,
+    json: bool,
+) -> anyhow::Result<Exit> {
     let request = match command {
         VolumeCommand::Check(args) => return check::run(args, place, json),
-        VolumeCommand::Calibrate(args) => return calibrate::run(args, place, json),
+        VolumeCommand::Calibrate(args) => return calibrate::run(args, place, color, json),
         VolumeCommand::Record(args) => return record::run(args, place, json),
         VolumeCommand::Create(args) => {
             // A wrong spec or region is wrong whether or not a server runs.
@@ -53,7 +60,7 @@ pub(crate) fn run(command: &VolumeCommand, place: &HomePath, json: bool) -> anyh
     if json {
         text::print_json(&answer.value);
     } else {
-        print::answer(command, answer.value)?;
+        print::answer(command, answer.value, color)?;
     }
     Ok(answer.exit)
 }

@@ -53,8 +53,8 @@ pub use request::{
 pub use specs::{catalog, check, resolve};
 pub use time::{TimeError, UnixTime};
 pub use view::{
-    AttachmentKind, AttachmentView, CrashImageView, DetachView, FailureCount, FaultView, InitializationState,
-    InitializationView, InstanceBalances, LatencyView, LiveView, ModificationView, Names, OperationView,
-    Phase, RecordingView, RequestsView, ShadowView, ShadowsView, SnapshotView, UnknownWord, VolumeCounters,
-    VolumeDetail, VolumeStatus, VolumeView,
+    AttachmentKind, AttachmentView, CrashImageView, CreditsView, DetachView, FailureCount, FaultView,
+    InitializationState, InitializationView, InstanceBalances, LastMinuteView, LatencyView, LiveView,
+    ModificationView, Names, OperationView, Phase, RecordingView, RequestsView, ShadowView, ShadowsView,
+    SnapshotView, UnknownWord, VolumeCounters, VolumeDetail, VolumeStatus, VolumeView,
 };

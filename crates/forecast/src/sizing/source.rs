@@ -51,7 +51,7 @@ impl Source {
             }
             if let Some(found) = files::of(path).filter(|_| !is_run(path)) {
                 let (texts, notes) = files::records(path, &found)?;
-                return Self::of_texts(request, &texts, &path.display().to_string(), &notes);
+                return Self::of_folder(request, &texts, &path.display().to_string(), &notes);
             }
             if path.is_dir() {
                 return of_run(path, request.arm.as_deref(), request.device.as_deref()).map(
@@ -101,6 +101,43 @@ impl Source {
             log_bytes: None,
             server: None,
         }
+    }
+
+    /// The loads of the files of a folder: together they are those of one machine, or each is of a volume of its own where they
+    /// have other figures of the same times. Such a volume has the name of its file.
+    fn of_folder(
+        request: &SizingRequest,
+        texts: &[Input],
+        shown: &str,
+        notes: &[String],
+    ) -> Result<Vec<Self>, SizingError> {
+        let together = Self::of_texts(request, texts, shown, notes);
+        let differ = matches!(
+            together,
+            Err(SizingError::Recorded(RecordedError::Overlap { .. } | RecordedError::Metrics { .. }))
+        );
+        if texts.len() < 2 || !differ {
+            return together;
+        }
+        let whole = SizingRequest { device: None, ..request.clone() };
+        let mut all = Vec::new();
+        for input in texts {
+            let file = input.path.file_stem().unwrap_or(input.path.as_os_str()).to_string_lossy();
+            let of_file =
+                Self::of_texts(&whole, std::slice::from_ref(input), &input.path.display().to_string(), &[])?;
+            let is_only = of_file.len() == 1;
+            all.extend(of_file.into_iter().map(|source| {
+                let name = if is_only { file.to_string() } else { format!("{file}/{}", source.volume) };
+                Self { volume: name, ..source }
+            }));
+        }
+        let Some(device) = &request.device else { return Ok(all) };
+        let devices = all.iter().map(|source| source.volume.clone()).collect();
+        let named: Vec<Self> = all.into_iter().filter(|source| source.volume == *device).collect();
+        if named.is_empty() {
+            return Err(SizingError::UnknownDevice { device: device.clone(), devices });
+        }
+        Ok(named)
     }
 
     /// The loads of texts of one tool, which people know by `shown`.

@@ -1,17 +1,10 @@
 //! Words that several parts of the answer share.
 
+use crate::sizing::SizingPlan;
 use ebbtide_advisor::sizing::MOST_ROOM;
 use ebbtide_catalog::MonthlyCost;
-use ebbtide_forecast::sizing::SizingPlan;
 use ebbtide_text::{figure, latency};
 use ebbtide_volume::Nanos;
-
-/// A time of metrics, s since 1970.
-pub(super) fn instant(at_s: f64) -> String {
-    #[expect(clippy::cast_possible_truncation, reason = "float casts saturate")]
-    let time = jiff::Timestamp::from_second(at_s as i64);
-    time.map_or_else(|_| format!("{at_s} s"), |time| time.to_string())
-}
 
 /// A multiple of the planned load as one of the recorded load.
 pub(super) fn room_words(plan: &SizingPlan<'_>, room: f64) -> String {
@@ -30,7 +23,7 @@ pub(super) fn time(time: Nanos) -> String {
 }
 
 /// Why no other instance was looked for; None where others were, and where none was named.
-pub(super) fn instances_skipped(plan: &SizingPlan<'_>) -> Option<String> {
+pub(in crate::sizing) fn instances_skipped(plan: &SizingPlan<'_>) -> Option<String> {
     let today = plan.unpriced_instance()?;
     Some(format!(
         "no other instance was looked for: the catalogue has no price of {} in {}. Give AWS's list of the region with --prices",

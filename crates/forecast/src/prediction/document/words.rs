@@ -1,6 +1,6 @@
 //! Figures, intervals and limits of a prediction in words.
 
-use ebbtide_forecast::prediction::{PredictedPoint, mib};
+use crate::prediction::{PredictedPoint, mib};
 use ebbtide_twin::accuracy::Figure;
 use ebbtide_twin::innodb::{FileKind, Limiter, ModelLoad, RoleOutcome};
 

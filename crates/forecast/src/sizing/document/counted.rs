@@ -1,7 +1,7 @@
 //! What the figures of the load count, for people: requests as they were submitted, and operations as EBS counts them.
 
+use crate::sizing::SizingPlan;
 use ebbtide_advisor::sizing::{LoadOrigin, Spread};
-use ebbtide_forecast::sizing::SizingPlan;
 use ebbtide_text::{bytes, figure, percent, size};
 
 /// Shares of more operations below this are not named.

@@ -1,5 +1,6 @@
-//! The JSON that `--json` prints; `docs/json/size.schema.json` is its contract.
+//! The answer as figures for programs; `docs/json/size.schema.json` is the contract.
 
+use crate::sizing::{Answer, SizingPlan, Verified};
 use ebbtide_advisor::sizing::change::{self, ChangePlan};
 use ebbtide_advisor::sizing::managed::{CONDITIONS, Platform, PlatformCondition};
 use ebbtide_advisor::sizing::{
@@ -7,15 +8,14 @@ use ebbtide_advisor::sizing::{
     Spread, Today,
 };
 use ebbtide_catalog::{MonthlyCost, Usd};
-use ebbtide_forecast::sizing::{Answer, SizingPlan, Verified};
 use ebbtide_volume::{GIB, MIB, Nanos};
 use serde::Serialize;
 
-use super::words::instances_skipped;
+use super::document::instances_skipped;
 
 /// What `size` prints.
 #[derive(Serialize)]
-pub(super) struct Sized<'a> {
+pub struct SizingFigures<'a> {
     /// The load.
     load: LoadFigures<'a>,
     /// What its figures say of themselves.
@@ -270,10 +270,10 @@ struct AllowanceFigures {
 }
 
 /// The answer as an object.
-pub(super) fn sized<'a>(plan: &'a SizingPlan<'_>, answer: &'a Answer<'_>) -> Sized<'a> {
+pub fn sized<'a>(plan: &'a SizingPlan<'_>, answer: &'a Answer<'_>) -> SizingFigures<'a> {
     let sizing = &answer.sizing;
     let checked = |place: usize| answer.verified.get(place);
-    Sized {
+    SizingFigures {
         load: load(plan),
         inputs: &plan.inputs,
         asked: asked(plan),

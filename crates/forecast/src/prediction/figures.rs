@@ -1,7 +1,7 @@
-//! The JSON that `--json` prints; `docs/json/predict.schema.json` is its contract.
+//! A prediction as figures for programs; `docs/json/predict.schema.json` is the contract.
 
-use ebbtide_forecast::prediction::{PredictedPoint, PredictedVolume, PredictionPlan, interval, knee, mib};
-use ebbtide_forecast::volumes::description;
+use crate::prediction::{PredictedPoint, PredictedVolume, PredictionPlan, interval, knee, mib};
+use crate::volumes::description;
 use ebbtide_twin::Balance;
 use ebbtide_twin::accuracy::{Figure, Uncertainty};
 use ebbtide_twin::innodb::{FileKind, Limiter, RoleOutcome};
@@ -9,7 +9,7 @@ use serde::Serialize;
 
 /// What `predict` prints.
 #[derive(Serialize)]
-pub(super) struct Prediction<'a> {
+pub struct Prediction<'a> {
     /// The profile.
     profile: ProfileFigures<'a>,
     /// Seed; gives the same prediction again.
@@ -240,10 +240,7 @@ struct SpanFigures {
 }
 
 /// The prediction as an object.
-pub(super) fn prediction<'a>(
-    plan: &'a PredictionPlan,
-    predicted: &'a [PredictedVolume<'a>],
-) -> Prediction<'a> {
+pub fn figures<'a>(plan: &'a PredictionPlan, predicted: &'a [PredictedVolume<'a>]) -> Prediction<'a> {
     let calibration = &plan.calibration;
     let uncertainty = interval(plan, plan.loads[0]);
     Prediction {

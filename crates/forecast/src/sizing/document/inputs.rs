@@ -1,13 +1,14 @@
 //! What the answer rests on: the load, whether its figures agree, what was asked, and whose prices.
 
+use crate::sizing::{SizeOrigin, SizingPlan};
 use ebbtide_advisor::sizing::{KINDS, Spread, Throttled};
-use ebbtide_forecast::sizing::{SizeOrigin, SizingPlan};
 use ebbtide_report::{Block, Fact, Section};
 use ebbtide_text::{count, figure, percent, seconds};
 use ebbtide_volume::{MIB, format_size};
 
 use super::counted::{mix_words, sizes_words};
-use super::words::{instant, share, time};
+use super::times::{dates, moment};
+use super::words::{share, time};
 
 /// The load and its checks, what was asked, and the prices.
 pub(super) fn section(plan: &SizingPlan<'_>) -> Section {
@@ -18,7 +19,7 @@ pub(super) fn section(plan: &SizingPlan<'_>) -> Section {
     if plan.source.server.is_some() {
         facts.push(Fact::new("Seed", plan.seed.to_string()));
     }
-    Section::new("The load", vec![Block::Facts(facts)])
+    Section::new("The load", vec![Block::Facts(facts)]).named("load")
 }
 
 fn load(plan: &SizingPlan<'_>) -> Vec<Fact> {
@@ -44,7 +45,8 @@ fn load(plan: &SizingPlan<'_>) -> Vec<Fact> {
             Fact::new(name, text)
         })
     };
-    let mut facts = vec![Fact::new("Source", plan.source.what.as_str()), Fact::new("Time", intervals)];
+    let time = dates(plan).map_or_else(|| intervals.clone(), |dates| format!("{dates}: {intervals}"));
+    let mut facts = vec![Fact::new("Source", plan.source.what.as_str()), Fact::new("Time", time)];
     facts.extend(spread("IOPS", plan.now.operations(plan.unit()), 1.0));
     facts.extend(spread("MiB/s", plan.now.throughput(), MIB as f64));
     facts.push(Fact::new("Sizes", sizes_words(plan)));
@@ -86,7 +88,7 @@ pub(super) fn doubts(plan: &SizingPlan<'_>) -> Vec<String> {
     for found in &inputs.inconsistent {
         doubts.push(format!(
             "INCONSISTENT at {}, and in {} of the time: {}. The answer is no better than these figures",
-            instant(found.at_s),
+            moment(plan, found.at_s),
             percent(found.time_pct / 100.0),
             found.what
         ));

@@ -1,17 +1,27 @@
 //! The answer as a document, from which the text and the page are made: what to buy and what it saves first, then the choices,
 //! then everything that it rests on.
 
+mod charts;
+mod counted;
+mod inputs;
+mod platforms;
+mod several;
+mod times;
+mod today;
+mod words;
+
+use crate::sizing::{Answer, SizingPlan};
 use ebbtide_advisor::sizing::change::{self, ChangePlan};
 use ebbtide_advisor::sizing::{
     ARRAY_OPERATION, CheaperArray, Choice, InstanceChoice, QueueRule, Safer, Safety, Today,
 };
 use ebbtide_catalog::{MonthlyCost, Usd};
-use ebbtide_forecast::sizing::{Answer, SizingPlan};
 use ebbtide_report::{Block, Cell, Fact, Listing, Note, Report, Section, Table};
 use ebbtide_text::{figure, latency, percent};
 
-use super::words::{cost_words, instances_skipped, room_words, share, time};
-use super::{charts, inputs, platforms, today};
+pub use self::several::{StorageTogether, documents, volume_name};
+pub(super) use self::words::instances_skipped;
+use self::words::{cost_words, room_words, share, time};
 
 /// Choices in the table of the answer; the others are details.
 const FIRST_CHOICES: usize = 2;
@@ -19,20 +29,21 @@ const FIRST_CHOICES: usize = 2;
 const SLOWER: f64 = 1.3;
 
 /// The answer for one volume, with the load over time as charts.
-pub(super) fn document(plan: &SizingPlan<'_>, answer: &Answer<'_>) -> Report {
+#[must_use]
+pub fn document(plan: &SizingPlan<'_>, answer: &Answer<'_>, version: &str) -> Report {
     let mut sections = sections(plan, answer);
     sections.insert(1, Section::new("The load over time", vec![Block::Plots(charts::load(plan, answer))]));
     Report {
         title: plan.source.what.clone(),
         subtitle: "The cheapest storage that carries a load".into(),
         sections,
-        footer: format!("ebbtide {}. List prices of {}.", crate::version::of_results(), plan.region),
+        footer: format!("ebbtide {version}. List prices of {}.", plan.region),
         ..Report::default()
     }
 }
 
 /// The answer for one volume: what is printed of each of several.
-pub(super) fn sections(plan: &SizingPlan<'_>, answer: &Answer<'_>) -> Vec<Section> {
+fn sections(plan: &SizingPlan<'_>, answer: &Answer<'_>) -> Vec<Section> {
     let change = answer.change(plan);
     let next = change.as_ref().and_then(|change| change.cli.first());
     let mut sections = vec![first(plan, answer, next), inputs::section(plan).details()];
@@ -40,17 +51,22 @@ pub(super) fn sections(plan: &SizingPlan<'_>, answer: &Answer<'_>) -> Vec<Sectio
         sections.push(Section::new("Today", vec![Block::Facts(today::facts(plan, today))]).details());
     }
     if let Some(best) = answer.sizing.choices.first() {
-        sections
-            .push(Section::new("The answer", vec![Block::Facts(answer_facts(plan, answer, best))]).details());
+        sections.push(
+            Section::new("The answer", vec![Block::Facts(answer_facts(plan, answer, best))])
+                .named("answer")
+                .details(),
+        );
         let all = vec![Block::Table(choices(plan, answer, answer.sizing.choices.len()))];
-        sections.push(Section::new("All choices", all).details());
+        sections.push(Section::new("All choices", all).named("choices").details());
         sections.extend(instances(answer).map(Section::details));
-        sections.push(Section::new("More safety", vec![Block::Table(safer(plan, answer))]).details());
+        let safer = vec![Block::Table(safer(plan, answer))];
+        sections.push(Section::new("More safety", safer).named("safety").details());
     }
     if let Some(rule) = &answer.queue_rule {
-        sections.push(Section::new("Rules of thumb", vec![Block::Text(rule_words(rule))]).details());
+        let rules = vec![Block::Text(rule_words(rule))];
+        sections.push(Section::new("Rules of thumb", rules).named("rules").details());
     }
-    sections.extend(change.as_ref().map(|change| changes(change).details()));
+    sections.extend(change.iter().flat_map(changes).map(Section::details));
     if !answer.platforms.is_empty() {
         sections.push(platforms::section(&answer.platforms, &plan.region).details());
     }
@@ -126,6 +142,7 @@ fn notes(plan: &SizingPlan<'_>, answer: &Answer<'_>) -> Vec<Note> {
              sooner",
         ));
     }
+    notes.extend(instance_note(plan, answer, best).map(Note::plain));
     if sizing.instance.is_none() {
         notes.push(Note::plain("no instance was named (--instance): its EBS limits are not looked at"));
     }
@@ -145,6 +162,21 @@ fn notes(plan: &SizingPlan<'_>, answer: &Answer<'_>) -> Vec<Note> {
         )));
     }
     notes
+}
+
+/// The instance of the answer, which is no part of the storage's money; None where none was named.
+fn instance_note(plan: &SizingPlan<'_>, answer: &Answer<'_>, best: &Choice) -> Option<String> {
+    let instance = answer.sizing.instance?;
+    let usd = best.instance_usd?;
+    let today = plan.instance.as_ref().filter(|today| today.name != instance.name);
+    let before = today.and_then(|today| Some((today, plan.prices().instance(&today.name)?.month())));
+    let difference = match before {
+        Some((today, old)) if old > usd => format!(", {} less than {}", old.less(usd), today.name),
+        Some((today, old)) if old < usd => format!(", {} more than {}", usd.less(old), today.name),
+        Some((today, _)) => format!(", as much as {}", today.name),
+        None => String::new(),
+    };
+    Some(format!("the instance stands apart: {} for {usd} a month{difference}", instance.name))
 }
 
 /// Whether a row has the mark of [`burst_mark`].
@@ -274,7 +306,7 @@ fn costs_of_array(members: u16) -> Vec<Fact> {
 }
 
 /// What the answer costs more or less than today's.
-pub(super) fn difference(answer: &Answer<'_>) -> Option<String> {
+fn difference(answer: &Answer<'_>) -> Option<String> {
     let (best, today) = (answer.sizing.choices.first()?, answer.sizing.today.as_ref()?);
     let priced = |choice: &Choice| Some((choice.storage.as_ref()?.usd, choice.instance_usd));
     let ((new, new_instance), (old, old_instance)) = (priced(best)?, priced(&today.choice)?);
@@ -317,7 +349,7 @@ fn instances(answer: &Answer<'_>) -> Option<Section> {
         rows: answer.sizing.instances.iter().map(row).collect(),
         ..Table::default()
     };
-    Some(Section::new("Other instances", vec![Block::Table(table)]))
+    Some(Section::new("Other instances", vec![Block::Table(table)]).named("instances"))
 }
 
 /// The cheapest for other degrees of safety.
@@ -381,13 +413,15 @@ fn rule_words(rule: &QueueRule) -> String {
     )
 }
 
-/// How to get there.
-fn changes(plan: &ChangePlan) -> Section {
-    let listings = [("AWS CLI", &plan.cli), ("Terraform", &plan.terraform)];
-    let listings = listings.into_iter().filter(|(_, lines)| !lines.is_empty());
-    let mut blocks: Vec<Block> = listings
-        .map(|(label, lines)| Block::Listing(Listing { label: label.into(), text: lines.join("\n") }))
-        .collect();
-    blocks.push(Block::Notes(plan.notes.iter().map(Note::plain).collect()));
-    Section::new("How to change it", blocks)
+/// How to get there: by the command line, and in Terraform.
+fn changes(plan: &ChangePlan) -> Vec<Section> {
+    let listing = |lines: &[String]| {
+        let listing = Listing { label: String::new(), text: lines.join("\n") };
+        (!lines.is_empty()).then_some(Block::Listing(listing))
+    };
+    let mut cli: Vec<Block> = listing(&plan.cli).into_iter().collect();
+    cli.push(Block::Notes(plan.notes.iter().map(Note::plain).collect()));
+    let terraform = listing(&plan.terraform);
+    let terraform = terraform.map(|block| Section::new("Terraform", vec![block]));
+    [Section::new("How to change it", cli).named("change")].into_iter().chain(terraform).collect()
 }

@@ -1,10 +1,14 @@
 //! A prediction as a document, from which the text and the page are made: the answer first, then the figures with their
 //! intervals, the I/O by file, and how the model was calibrated.
 
+mod answer;
+mod charts;
+mod words;
+
 use std::time::Duration;
 
+use crate::prediction::{PredictedPoint, PredictedVolume, PredictionPlan, interval, mib};
 use ebbtide_catalog::NO_LIMITS;
-use ebbtide_forecast::prediction::{PredictedPoint, PredictedVolume, PredictionPlan, interval, mib};
 use ebbtide_report::{Block, Cell, Fact, Note, Report, Section, Table};
 use ebbtide_twin::Balance;
 use ebbtide_twin::accuracy::Figure;
@@ -12,17 +16,17 @@ use ebbtide_twin::innodb::{FileKind, RoleOutcome, Shorter};
 use ebbtide_twin::profile::PlannedPoint;
 use ebbtide_volume::{Nanos, format_size};
 
-use super::answer::Answer;
-use super::{charts, words};
+pub use self::answer::PredictionAnswer;
 
 /// Changes of burst credits that are told of a point: the first ones show the pattern.
 const CREDIT_CHANGES: usize = 3;
 
 /// The prediction as a document.
-pub(super) fn document(
+pub fn document(
     plan: &PredictionPlan,
     predicted: &[PredictedVolume<'_>],
-    answer: &Answer<'_>,
+    answer: &PredictionAnswer<'_>,
+    version: &str,
 ) -> Report {
     let mut first = vec![Block::Findings(vec![answer.sentence()]), Block::Table(summary(predicted, answer))];
     first.extend(remarks(plan, predicted));
@@ -33,19 +37,17 @@ pub(super) fn document(
         sections.push(Section::new("", vec![Block::Plots(charts::sweep(plan, predicted))]));
     }
     sections.push(Section::new("Intervals", vec![Block::Table(intervals(predicted))]).details());
-    sections.push(Section::new("Limits and files", limits_and_files(predicted)).details());
+    sections.push(Section::new("Limits and files", limits_and_files(predicted)).named("limits").details());
     sections.push(charts::over_time(predicted));
     let mut facts = facts(plan);
     facts.extend(answer.prices().map(|prices| Fact::new("Prices", prices)));
-    sections.push(Section::new("Server and calibration", vec![Block::Facts(facts)]).details());
+    let facts = vec![Block::Facts(facts)];
+    sections.push(Section::new("Server and calibration", facts).named("calibration").details());
     Report {
         title: profile_name(plan),
         subtitle: "Predicted in virtual time, by a model of InnoDB".into(),
         sections,
-        footer: format!(
-            "ebbtide {}. Nothing here was measured but the points of the profile.",
-            crate::version::of_results()
-        ),
+        footer: format!("ebbtide {version}. Nothing here was measured but the points of the profile."),
         ..Report::default()
     }
 }
@@ -69,7 +71,7 @@ fn points<'a>(
 }
 
 /// The figures that people compare volumes by.
-fn summary(predicted: &[PredictedVolume<'_>], answer: &Answer<'_>) -> Table {
+fn summary(predicted: &[PredictedVolume<'_>], answer: &PredictionAnswer<'_>) -> Table {
     let several_loads = predicted.iter().any(|volume| volume.points.len() > 1);
     let mut heads = vec!["Volume"];
     if several_loads {
@@ -134,6 +136,12 @@ fn remarks(plan: &PredictionPlan, predicted: &[PredictedVolume<'_>]) -> Vec<Bloc
         let by = plan.divided_by;
         notes.push(Note::plain(format!(
             "volumes and EBS limits are divided by {by}: size, IOPS, throughput and credits"
+        )));
+    }
+    if !plan.notes.is_empty() {
+        let number = ebbtide_text::count(plan.notes.len(), "assumption");
+        notes.push(Note::plain(format!(
+            "the profile was made of what was measured, with {number}: --show calibration"
         )));
     }
     if notes.is_empty() { Vec::new() } else { vec![Block::Notes(notes)] }
@@ -298,6 +306,7 @@ fn facts(plan: &PredictionPlan) -> Vec<Fact> {
         let text = format!("the model gives {off:+.1}% of the measured throughput over {over}{why}");
         facts.push(Fact::new(format!("Point {}", n + 1), text));
     }
+    facts.extend(plan.notes.iter().map(|note| Fact::new("Made with", note.as_str())));
     facts.push(Fact::new("Interval", interval(plan, plan.loads[0]).words()));
     facts.push(Fact::new("Seed", plan.seed.to_string()));
     facts

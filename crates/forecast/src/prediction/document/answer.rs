@@ -1,7 +1,7 @@
 //! The answer to a prediction: one sentence, with its interval and its price.
 
+use crate::prediction::{PredictedPoint, PredictedVolume, PredictionPlan, knee};
 use ebbtide_catalog::{Prices, Resolved, Usd};
-use ebbtide_forecast::prediction::{PredictedPoint, PredictedVolume, PredictionPlan, knee};
 use ebbtide_observe::Volumes;
 use ebbtide_twin::accuracy::Figure;
 
@@ -11,7 +11,8 @@ use super::words;
 const SAME: f64 = 0.02;
 
 /// What a prediction comes to.
-pub(super) struct Answer<'a> {
+#[derive(Debug)]
+pub struct PredictionAnswer<'a> {
     plan: &'a PredictionPlan,
     predicted: &'a [PredictedVolume<'a>],
     /// US dollars a month of each volume; None where its type has no price, or a share of it is predicted.
@@ -20,12 +21,10 @@ pub(super) struct Answer<'a> {
     prices: Option<String>,
 }
 
-impl<'a> Answer<'a> {
-    pub(super) fn new(
-        plan: &'a PredictionPlan,
-        predicted: &'a [PredictedVolume<'a>],
-        prices: Prices<'_>,
-    ) -> Self {
+impl<'a> PredictionAnswer<'a> {
+    /// What a prediction comes to at the prices of a region.
+    #[must_use]
+    pub fn new(plan: &'a PredictionPlan, predicted: &'a [PredictedVolume<'a>], prices: Prices<'_>) -> Self {
         let cost = |volume: &PredictedVolume<'_>| {
             if plan.divided_by > 1 { None } else { monthly(&volume.volume.resolved, prices) }
         };
@@ -38,7 +37,8 @@ impl<'a> Answer<'a> {
     }
 
     /// Where the prices come from; None where nothing has one.
-    pub(super) fn prices(&self) -> Option<&str> {
+    #[must_use]
+    pub fn prices(&self) -> Option<&str> {
         self.prices.as_deref()
     }
 

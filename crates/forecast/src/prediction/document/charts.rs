@@ -1,10 +1,10 @@
 //! The charts of a prediction: the load line or the sweep, and the run over time.
 
-use ebbtide_forecast::prediction::{PredictedPoint, PredictedVolume, PredictionPlan};
+use crate::prediction::{PredictedPoint, PredictedVolume, PredictionPlan};
 use ebbtide_report::{Axis, Block, Chart, Format, Line, Plots, Scale, Section, Series, Width};
 use ebbtide_twin::accuracy::Figure;
 
-use super::json::short;
+use crate::prediction::figures::short;
 
 fn chart(title: &str, unit: &str, format: Format, scale: Scale, series: Vec<Series>) -> Chart {
     Chart { title: title.into(), unit: unit.into(), scale, format, width: Width::Full, at_least: 0.0, series }

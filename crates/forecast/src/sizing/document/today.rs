@@ -1,12 +1,13 @@
 //! What there is today: what the record says of it, and else the model.
 
-use ebbtide_advisor::sizing::{LoadOrigin, RecordedLatency, RecordedPast, Today, change};
+use crate::sizing::SizingPlan;
+use ebbtide_advisor::sizing::{RecordedLatency, RecordedPast, Today, WithoutCredits, change};
 use ebbtide_catalog::NO_LIMITS;
-use ebbtide_forecast::sizing::SizingPlan;
 use ebbtide_report::Fact;
 use ebbtide_text::{percent, seconds};
 
-use super::words::{cost_words, instant, room_words, time};
+use super::times;
+use super::words::{cost_words, room_words, time};
 
 /// Today's volume and instance.
 pub(super) fn facts(plan: &SizingPlan<'_>, today: &Today) -> Vec<Fact> {
@@ -79,14 +80,8 @@ fn modelled(today: &Today) -> String {
 /// says anything.
 fn credits(plan: &SizingPlan<'_>, today: &Today) -> Option<String> {
     let recorded = today.past.as_ref().and_then(|past| past.credits);
-    let zero = recorded.and_then(|credits| Some((credits, credits.first_zero_s?)));
-    if let Some((credits, first_s)) = zero {
-        let first = match (plan.source.origin, credits.zero_after_s) {
-            (LoadOrigin::EbsMetrics, _) | (_, None) => format!("first at {}", instant(first_s)),
-            (_, Some(after_s)) => format!("first after {}", seconds(after_s)),
-        };
-        let share = percent(credits.at_zero);
-        return Some(format!("its burst credits were at zero in {share} of the time, {first}"));
+    if let Some(without) = recorded.and_then(|_| WithoutCredits::of_load(&plan.source.load)) {
+        return Some(format!("its burst credits were at 0 {}", times::without_credits(plan, &without)));
     }
     let ends = seconds(today.now.credits_end?.as_secs_f64());
     Some(match recorded {

@@ -26,7 +26,7 @@ pub(super) fn section(all: &[Platform], region: &str) -> Section {
         Block::Heading("Conditions".into()),
         Block::Facts(conditions.collect()),
     ];
-    Section::new("The same load on RDS and Aurora", blocks)
+    Section::new("The same load on RDS and Aurora", blocks).named("aurora")
 }
 
 fn row(platform: &Platform) -> Vec<Cell> {
