@@ -104,6 +104,17 @@ pub(super) fn doubts(plan: &SizingPlan<'_>) -> Vec<String> {
     doubts
 }
 
+/// What was said when the files were read, such as that figures are missing in them: the first of it, and how much more there is.
+pub(super) fn left_out(plan: &SizingPlan<'_>) -> Vec<String> {
+    // Of a described load, they say how it was computed.
+    if plan.source.server.is_some() {
+        return Vec::new();
+    }
+    let Some((first, more)) = plan.source.notes.split_first() else { return Vec::new() };
+    let more = (!more.is_empty()).then(|| format!("{} on the files: --details", count(more.len(), "more note")));
+    [Some(first.clone()), more].into_iter().flatten().collect()
+}
+
 fn throttled(throttled: &Throttled) -> String {
     let bound = match (throttled.served_before_iops, throttled.implied_iops) {
         (Some(before), Some(most)) => format!(

@@ -123,6 +123,7 @@ fn storage_difference(answer: &Answer<'_>) -> Option<String> {
 
 fn notes(plan: &SizingPlan<'_>, answer: &Answer<'_>) -> Vec<Note> {
     let mut notes: Vec<Note> = inputs::doubts(plan).into_iter().map(Note::caution).collect();
+    notes.extend(inputs::left_out(plan).into_iter().map(Note::caution));
     let sizing = &answer.sizing;
     let Some(best) = sizing.choices.first() else { return notes };
     if let Some(today) = &sizing.today {
