@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use clap::Args;
-use ebbtide_control::LiveControl;
 use ebbtide_control::protocol::Request;
+use ebbtide_control::{ControlPlane, LiveControl};
 use ebbtide_device::host::{Home, HomeError, HomeLock, Host, HostOptions, release_dying};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -29,8 +29,9 @@ use crate::control::{self, Listener};
 use crate::exit::{Exit, Refusal};
 use crate::refusal::refuse;
 use crate::text;
-use aws::AwsArgs;
+use aws::{AwsArgs, SystemClock};
 use log::LogFormat;
+use sampling::{Sampling, Volumes};
 use service::Service;
 
 /// How long a detached server may take until it answers: it opens the store first.
@@ -138,6 +139,11 @@ fn serve(lock: HomeLock, args: &ServeArgs) -> anyhow::Result<Exit> {
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).context("cannot watch for signals")?;
     // Before the socket, at which a command sees that the server is there.
     let (mut endpoint, ec2) = aws::start(&args.aws, &home, Arc::clone(&plane))?;
+    // The endpoint samples for itself.
+    let mut sampling = match &endpoint {
+        Some(_) => None,
+        None => Some(sample(&plane, &home)?),
+    };
     let service = Service::new(&*plane, &home, ec2);
     let listener = Listener::bind(&home)?;
     tracing::info!(home = %home.root().display(), host_sync = args.host_sync, "serving");
@@ -157,6 +163,9 @@ fn serve(lock: HomeLock, args: &ServeArgs) -> anyhow::Result<Exit> {
         if let Some(endpoint) = &mut endpoint {
             endpoint.stop();
         }
+        if let Some(sampling) = &mut sampling {
+            sampling.stop();
+        }
         plane.end();
         ended.store(true, Ordering::Relaxed);
         // The acceptor wakes and sees that the server stops. The scope ends when every client has its
@@ -166,6 +175,13 @@ fn serve(lock: HomeLock, args: &ServeArgs) -> anyhow::Result<Exit> {
     });
     tracing::info!("stopped");
     Ok(Exit::Clean)
+}
+
+/// Samples the volumes of a server without the AWS endpoint.
+fn sample(plane: &Arc<LiveControl>, home: &Home) -> anyhow::Result<Sampling> {
+    let control: Arc<dyn ControlPlane> = Arc::<LiveControl>::clone(plane);
+    Sampling::start(Volumes::new(control, home.clone()), Arc::new(SystemClock))
+        .context(Refusal::environment("the server cannot sample its volumes"))
 }
 
 /// Why the server is to stop.
