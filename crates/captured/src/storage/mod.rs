@@ -1,34 +1,26 @@
-//! Where the server's files lie and what its machine has: df, mount, /proc/mounts, /proc/meminfo, sysctl.
+//! Where the server's files lie and what its machine has: df, mount, findmnt, lsblk, /proc/mounts, /proc/meminfo, sysctl, and
+//! pt-summary.
+
+mod blocks;
+mod mounted;
+mod space;
 
 use std::path::Path;
 
 use ebbtide_observe::{Device, Host, ServerDirectory, Variables, directories};
 use ebbtide_proc::machine::kilobytes;
-use ebbtide_proc::parse_mounts;
+use serde_json::Value;
 
-/// A line of df.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Space {
-    device: String,
-    point: String,
-    size: u64,
-    free: u64,
-}
-
-/// A mounted file system.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Mounted {
-    device: String,
-    point: String,
-    kind: String,
-    options: Vec<String>,
-}
+use blocks::Block;
+use mounted::Mounted;
+use space::Space;
 
 /// What was found.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Storage {
     spaces: Vec<Space>,
     mounts: Vec<Mounted>,
+    blocks: Vec<Block>,
     memory: Option<u64>,
     swap: Option<u64>,
     swappiness: Option<u64>,
@@ -40,6 +32,7 @@ impl Storage {
     pub(super) fn add(&mut self, other: Self) {
         self.spaces.extend(other.spaces);
         self.mounts.extend(other.mounts);
+        self.blocks.extend(other.blocks);
         self.memory = other.memory.or(self.memory);
         self.swap = other.swap.or(self.swap);
         self.swappiness = other.swappiness.or(self.swappiness);
@@ -53,30 +46,34 @@ impl Storage {
             Some(_) => directories(variables),
             None => Vec::new(),
         };
+        // Of lsblk only where nothing else names the directory: it has no options.
+        let mut mounts = blocks::mounts(&self.blocks);
+        mounts.retain(|block| self.mounts.iter().all(|known| known.point != block.point));
+        mounts.extend(self.mounts.iter().cloned());
         let place = |(files, directory): (ebbtide_observe::Files, std::path::PathBuf)| {
             let above = |point: &str| directory.starts_with(Path::new(point));
             let depth = |point: &str| Path::new(point).components().count();
             // Of lines for one point the last one is the newest.
             let mount =
-                self.mounts.iter().filter(|one| above(&one.point)).max_by_key(|one| depth(&one.point));
+                mounts.iter().filter(|mount| above(&mount.point)).max_by_key(|mount| depth(&mount.point));
             // A df of some file systems may not have that of the mount: another one's space is none of it.
-            let same = |one: &&Space| mount.is_none_or(|mount| mount.point == one.point);
+            let same = |space: &&Space| mount.is_none_or(|mount| mount.point == space.point);
             let space = self
                 .spaces
                 .iter()
-                .filter(|one| above(&one.point))
-                .max_by_key(|one| depth(&one.point))
+                .filter(|space| above(&space.point))
+                .max_by_key(|space| depth(&space.point))
                 .filter(same);
-            let device = mount.map(|one| &one.device).or(space.map(|one| &one.device))?;
+            let device = mount.map(|mount| &mount.device).or(space.map(|space| &space.device))?;
             Some(ServerDirectory {
                 files,
                 directory: directory.to_string_lossy().into_owned(),
-                mount_point: mount.map(|one| &one.point).or(space.map(|one| &one.point))?.clone(),
-                file_system: mount.map(|one| one.kind.clone()).unwrap_or_default(),
-                options: mount.map(|one| one.options.clone()).unwrap_or_default(),
-                size_bytes: space.map(|one| one.size),
-                free_bytes: space.map(|one| one.free),
-                device: whole(device).map(|name| Device { name, ..Device::default() }),
+                mount_point: mount.map(|mount| &mount.point).or(space.map(|space| &space.point))?.clone(),
+                file_system: mount.map(|mount| mount.kind.clone()).unwrap_or_default(),
+                options: mount.map(|mount| mount.options.clone()).unwrap_or_default(),
+                size_bytes: space.map(|space| space.size),
+                free_bytes: space.map(|space| space.free),
+                device: self.device(device),
             })
         };
         Host {
@@ -88,6 +85,35 @@ impl Storage {
             places: places.into_iter().filter_map(place).collect(),
             ..Host::default()
         }
+    }
+
+    /// The device of a path, with the disks that it is on.
+    fn device(&self, path: &str) -> Option<Device> {
+        let disks = blocks::disks_of(&self.blocks, path);
+        match disks.as_deref() {
+            Some([disk]) => Some(Device { name: disk.clone(), ..Device::default() }),
+            Some(members) => {
+                let name = path.rsplit('/').next().unwrap_or(path).to_owned();
+                Some(Device { name, members: members.to_vec(), ..Device::default() })
+            }
+            None => whole(path).map(|name| Device { name, ..Device::default() }),
+        }
+    }
+
+    /// Says which space of the places is rounded, and by how much, for people.
+    pub(super) fn rounded(&self, places: &[ServerDirectory]) -> Vec<String> {
+        let used = |space: &&Space| places.iter().any(|place| place.mount_point == space.point);
+        let said = |space: &Space| {
+            let (printed, step) = space.rounded.as_ref()?;
+            let less = ebbtide_text::size(*step);
+            Some(format!(
+                "df printed {printed} free of {}, which is rounded up: there may be {less} less",
+                space.point
+            ))
+        };
+        let mut all: Vec<String> = self.spaces.iter().filter(used).filter_map(said).collect();
+        all.dedup();
+        all
     }
 }
 
@@ -110,10 +136,8 @@ fn whole(path: &str) -> Option<String> {
 
 /// Reads what the lines of a text are, if most of them are of one kind.
 pub(super) fn read(text: &str) -> Option<Storage> {
-    let mut all = Storage::default();
-    if text.lines().any(|line| line.starts_with("Filesystem") && line.contains("Mounted on")) {
-        all.spaces = spaces(text);
-    } else if text.lines().any(|line| line.starts_with("MemTotal:")) {
+    let mut all = Storage { spaces: space::spaces(text), blocks: blocks::blocks(text), ..Storage::default() };
+    if text.lines().any(|line| line.starts_with("MemTotal:")) {
         // Of several looks the first; memory does not change.
         (all.memory, all.swap) = (kilobytes(text, "MemTotal"), kilobytes(text, "SwapTotal"));
     } else if text.lines().any(|line| line.starts_with("vm.swappiness =")) {
@@ -124,85 +148,51 @@ pub(super) fn read(text: &str) -> Option<Storage> {
         };
         all.swappiness = value("vm.swappiness");
         (all.aio_max, all.aio_used) = (value("fs.aio-max-nr"), value("fs.aio-nr"));
-    } else {
-        let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-        all.mounts = lines.iter().filter_map(|line| mounted(line)).collect();
-        if all.mounts.len() * 2 <= lines.len() {
-            return None;
-        }
+    } else if text.contains("# Percona Toolkit System Summary Report") {
+        let below = text.split_once("\n# Memory ##").map_or("", |(_, below)| below);
+        let value = |name: &str| {
+            let rows = below.lines().skip(1).take_while(|line| !line.starts_with("# "));
+            rows.filter_map(|line| line.split_once(" | ")).find(|(known, _)| known.trim() == name)
+        };
+        all.swappiness = value("Swappiness").and_then(|(_, value)| value.trim().parse().ok());
+        all.memory = value("Total").and_then(|(_, value)| Some(space::figure(value.trim(), None)?.0));
+    } else if all.spaces.is_empty() && all.blocks.is_empty() {
+        all.mounts = mounted::mounts(text);
     }
     (all != Storage::default()).then_some(all)
 }
 
-/// Bytes of the units in df's heading: `1K-blocks`, `1B-blocks` of `df -B1`, `1kB-blocks` of `df -BkB`.
-const UNITS: [(&str, u64); 9] = [
-    ("kB", 1_000),
-    ("MB", 1_000_000),
-    ("GB", 1_000_000_000),
-    ("TB", 1_000_000_000_000),
-    ("B", 1),
-    ("K", 1 << 10),
-    ("M", 1 << 20),
-    ("G", 1 << 30),
-    ("T", 1 << 40),
-];
-
-/// The lines of df. Its blocks are those of the heading; without a size in bytes (`df -h`) a line is left out.
-fn spaces(text: &str) -> Vec<Space> {
-    let mut block = None;
-    let mut all = Vec::new();
-    for line in text.lines() {
-        let fields: Vec<&str> = line.split_whitespace().collect();
-        if line.starts_with("Filesystem") {
-            block = fields.iter().find_map(|field| {
-                let size = field.strip_suffix("-blocks")?;
-                let known = UNITS.iter().find_map(|(end, bytes)| Some((size.strip_suffix(end)?, *bytes)));
-                let (number, unit) = known.unwrap_or((size, 1));
-                number.parse::<u64>().ok()?.checked_mul(unit)
-            });
-            continue;
-        }
-        let Some(block) = block else { continue };
-        // With `df -T` a type stands second.
-        let first = fields.iter().position(|field| field.ends_with('%'));
-        let Some(used) = first.filter(|place| *place >= 4) else { continue };
-        // `df -BG` writes the unit behind each number, too.
-        let bytes = |place: usize| {
-            let number = fields.get(place)?.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
-            number.parse::<u64>().ok()?.checked_mul(block)
-        };
-        // The name of a directory may have blanks.
-        let point = fields[used + 1..].join(" ");
-        if let (Some(size), Some(free), false) = (bytes(used - 3), bytes(used - 1), point.is_empty()) {
-            all.push(Space { device: fields[0].into(), point, size, free });
-        }
+/// The rows of a list in JSON, and those below them (`children`), as lsblk and findmnt print it; None of another text.
+fn from_json(text: &str, name: &str) -> Option<Vec<Value>> {
+    fn below(value: &Value, all: &mut Vec<Value>) {
+        all.push(value.clone());
+        let children = value.get("children").and_then(Value::as_array).into_iter().flatten();
+        children.for_each(|child| below(child, all));
     }
-    all
+    let text = text.trim_start();
+    let document: Value = text.starts_with('{').then(|| serde_json::from_str(text).ok()).flatten()?;
+    let mut all = Vec::new();
+    document.get(name)?.as_array()?.iter().for_each(|row| below(row, &mut all));
+    Some(all)
 }
 
-/// A line of mount, /proc/mounts or /proc/self/mountinfo.
-fn mounted(line: &str) -> Option<Mounted> {
-    let fields: Vec<&str> = line.split_whitespace().collect();
-    let options = |list: &str| -> Vec<String> {
-        list.trim_matches(['(', ')']).split(',').filter(|one| !one.is_empty()).map(str::to_owned).collect()
-    };
-    let of = |device: &str, point: &str, kind: &str, options: Vec<String>| {
-        (point.starts_with('/') && !options.is_empty()).then(|| Mounted {
-            device: device.into(),
-            point: point.into(),
-            kind: kind.into(),
-            options,
-        })
-    };
-    match fields[..] {
-        [device, "on", point, "type", kind, list] if list.starts_with('(') => {
-            of(device, point, kind, options(list))
+/// A column of a row in JSON.
+fn word(row: &Value, name: &str) -> Option<String> {
+    row.get(name)?.as_str().map(str::to_owned)
+}
+
+/// Names and values of a line such as `NAME="sda" TYPE="disk"`; None of another line.
+fn assignments(line: &str) -> Option<Vec<(&str, &str)>> {
+    let mut all = Vec::new();
+    let mut rest = line.trim();
+    while !rest.is_empty() {
+        let (name, value) = rest.split_once("=\"")?;
+        let (value, after) = value.split_once('"')?;
+        if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_uppercase() || b":_%-".contains(&byte)) {
+            return None;
         }
-        [device, point, kind, list, "0" | "1", "0" | "1" | "2"] => of(device, point, kind, options(list)),
-        _ => {
-            let mount = parse_mounts(line.trim().as_bytes()).pop()?;
-            let options = mount.all_options().map(str::to_owned).collect();
-            of(&mount.source.to_string_lossy(), &mount.dir.to_string_lossy(), &mount.fs, options)
-        }
+        all.push((name, value));
+        rest = after.trim_start();
     }
+    (!all.is_empty()).then_some(all)
 }
