@@ -27,9 +27,9 @@ use crate::status_line::StatusLine;
 use crate::text::line;
 pub(crate) use args::LoadCommand;
 use args::{CleanupArgs, PrepareArgs, RunArgs};
-use summary::LoadSummary;
 pub(crate) use order::in_our_order;
 pub(crate) use server::ServerArgs;
+use summary::LoadSummary;
 
 /// Carries a load command out.
 ///
