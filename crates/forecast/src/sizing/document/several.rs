@@ -11,7 +11,7 @@ use super::sections;
 use crate::sizing::{Answer, SizingPlan};
 
 /// Volumes in the table of the answer; the others are details.
-const FIRST_VOLUMES: usize = 8;
+const FIRST_VOLUMES: usize = 6;
 /// Names of volumes that are written out in a sentence.
 const NAMES: usize = 3;
 
