@@ -19,6 +19,18 @@ pub struct Section {
     /// Whether text shows it only to readers who ask for details. Pages and Markdown show all sections.
     #[serde(skip)]
     pub details: bool,
+    /// The one medium that shows it; None for all.
+    #[serde(skip)]
+    pub only: Option<Medium>,
+}
+
+/// Where a report is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Medium {
+    /// A terminal or a ticket: text and Markdown.
+    Text,
+    /// A browser.
+    Page,
 }
 
 impl Section {
@@ -32,6 +44,18 @@ impl Section {
     pub fn details(mut self) -> Self {
         self.details = true;
         self
+    }
+
+    /// The same section as one that a single medium shows.
+    #[must_use]
+    pub fn only(mut self, medium: Medium) -> Self {
+        self.only = Some(medium);
+        self
+    }
+
+    /// Whether a medium shows it.
+    pub(crate) fn is_for(&self, medium: Medium) -> bool {
+        self.only.is_none_or(|only| only == medium)
     }
 
     /// The same section with a sentence on how to read it.
