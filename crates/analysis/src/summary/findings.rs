@@ -207,7 +207,11 @@ fn without_verdict(
     let measured = match compared.metric {
         Metric::Tps => format!("{} it ({})", multiple(ratio.ratio), range(ratio)),
         Metric::P95 => {
-            format!("{} times its response time at the 95th percentile ({})", figure(ratio.ratio), range(ratio))
+            format!(
+                "{} times its response time at the 95th percentile ({})",
+                figure(ratio.ratio),
+                range(ratio)
+            )
         }
     };
     let words = undecided.words("--repeats ");

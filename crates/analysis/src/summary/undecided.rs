@@ -48,11 +48,15 @@ impl Undecided {
         if compared.verdict != Verdict::NoDifferenceSeen {
             return None;
         }
-        let tested = |one: &&Compared| primary(one).is_some_and(|ratio| ratio.p_value.is_some());
+        let tested = |compared: &&Compared| primary(compared).is_some_and(|ratio| ratio.p_value.is_some());
         let comparisons = summary.comparisons.iter().filter(tested).count();
         let (ours, theirs) = compared.regimes.unzip();
         let trials = |arm: usize, regime| {
-            summary.arms.get(arm).and_then(|arm| super::figures_under(arm, regime)).map_or(0, |figures| figures.trials)
+            summary
+                .arms
+                .get(arm)
+                .and_then(|arm| super::figures_under(arm, regime))
+                .map_or(0, |figures| figures.trials)
         };
         let fewest = trials(compared.arm, ours).min(trials(compared.baseline, theirs));
         let floor = if compared.equal { LEAST } else { summary.noise.floor };
@@ -66,7 +70,12 @@ impl Undecided {
             Self::Corrected { comparisons, repeats } => {
                 let plural = if comparisons == 1 { "" } else { "s" };
                 let decides = repeats.map_or_else(
-                    || format!("over {} of each arm would be needed to decide", counted(MOST_REPEATS, "trial")),
+                    || {
+                        format!(
+                            "over {} of each arm would be needed to decide",
+                            counted(MOST_REPEATS, "trial")
+                        )
+                    },
                     |repeats| format!("by an estimate, {option}{repeats} would decide"),
                 );
                 format!("not certain after {} comparison{plural}; {decides}", count(comparisons))
@@ -142,7 +151,10 @@ mod tests {
         assert_eq!(Undecided::of_ratio(&measured(1.02, 3), 1, 3, LEAST), None);
         let sure = measured(1.3, 3);
         assert_eq!(Undecided::of_ratio(&sure, 1, 3, 0.4), Some(Undecided::Small(0.4)));
-        assert_eq!(Undecided::Small(0.4).words("--repeats "), "less than the 40% that equal arms may differ by");
+        assert_eq!(
+            Undecided::Small(0.4).words("--repeats "),
+            "less than the 40% that equal arms may differ by"
+        );
         let corrected = Undecided::Corrected { comparisons: 3, repeats: Some(5) };
         assert_eq!(
             corrected.words("--repeats "),

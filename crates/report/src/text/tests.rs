@@ -242,8 +242,11 @@ proptest! {
 #[test]
 fn a_section_of_one_medium_is_in_that_one_alone() {
     let section = |word: &str| Section::new("", vec![Block::Text(word.to_owned())]);
-    let sections =
-        vec![section("short").only(Medium::Text), section("drawn").only(Medium::Page), section("both").details()];
+    let sections = vec![
+        section("short").only(Medium::Text),
+        section("drawn").only(Medium::Page),
+        section("both").details(),
+    ];
     let report = Report { sections, ..Report::default() };
     let shown = |text: &str| ["short", "drawn", "both"].map(|word| text.contains(word));
     let details = TextOptions { details: true, ..TextOptions::default() };
