@@ -36,6 +36,7 @@ impl TextTable {
     }
 
     /// The table as text, without an end of line.
+    #[cfg(test)]
     pub(crate) fn text(&self) -> String {
         self.lines().join("\n")
     }

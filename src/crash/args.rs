@@ -13,6 +13,7 @@ const EXAMPLES: &str = "Examples:
   ebbtide crash --resume --out /tmp/flush-2
   ebbtide crash --kept
   ebbtide crash --replay 9f0c51d2a4b7e386
+  ebbtide crash --replay 9f0c51d2a4b7e386 --keep-running
   ebbtide crash --candidate --mysql-socket=/run/mysqld/mysqld.sock --volume gp3:size=500GiB
 
 How to write an experiment: docs/crash.md. What a run leaves behind: docs/json/crash.md.";
@@ -39,6 +40,9 @@ pub(crate) struct CrashArgs {
     /// Leave out the experiment of the lab that measures what the risk buys
     #[arg(long, requires = "experiment")]
     pub(super) no_gain: bool,
+    /// Print what the report has to each figure too: moments, bad cuts, settings, stints and remarks
+    #[arg(long)]
+    pub(super) details: bool,
     /// Directory for the results and the report [default: NAME-DATE-TIME here]
     #[arg(long, value_name = "DIR")]
     pub(super) out: Option<PathBuf>,
@@ -71,9 +75,12 @@ pub(crate) struct CrashArgs {
     /// List the images of bad cuts that are kept
     #[arg(long, conflicts_with_all = ["experiment", "delete_kept", "replay"])]
     pub(super) kept: bool,
-    /// Judge a kept image again
+    /// Judge a kept image again: what is lost, by client and row, with the server's own lines
     #[arg(long, value_name = "SEED", conflicts_with_all = ["experiment", "delete_kept"])]
     pub(super) replay: Option<String>,
+    /// With --replay: leave the recovered server up for a look until Ctrl-C, on a copy that is thrown away then
+    #[arg(long, requires = "replay")]
+    pub(super) keep_running: bool,
     /// Delete the kept image of a cut by its seed, or `all`
     #[arg(long, value_name = "SEED", conflicts_with = "experiment")]
     pub(super) delete_kept: Option<String>,

@@ -16,6 +16,7 @@ use ebbtide_device::host::{FsType, Home};
 use ebbtide_load::{Cancel, Session};
 use ebbtide_mysql::status::{ObserveError, Observer, StatusError};
 use ebbtide_observe::{FileSystem, Observation};
+use ebbtide_report::TextOptions;
 
 use crate::answers::{self, Judged};
 use crate::duration::parse_interval;
@@ -25,7 +26,6 @@ use crate::load::{ServerArgs, refuse};
 use crate::run::signals;
 use crate::signals::cancel_on;
 use crate::status_line::StatusLine;
-use crate::text::line;
 
 /// What goes with `--candidate`.
 #[derive(Debug, Args)]
@@ -76,7 +76,12 @@ const INTERVAL: Duration = Duration::from_secs(30);
 /// # Errors
 /// A volume that there is not (exit code 2); a server that does not answer, or does not report what is
 /// needed (exit code 3).
-pub(super) fn run(args: &CandidateArgs, place: &HomePath, json: bool) -> anyhow::Result<Exit> {
+pub(super) fn run(
+    args: &CandidateArgs,
+    place: &HomePath,
+    options: TextOptions,
+    json: bool,
+) -> anyhow::Result<Exit> {
     let home = place.existing()?;
     let catalog = catalog(home.as_ref(), args.volume.as_deref())?;
     let target = args.server.target()?;
@@ -112,7 +117,7 @@ pub(super) fn run(args: &CandidateArgs, place: &HomePath, json: bool) -> anyhow:
         });
     } else {
         let seen = text::Seen { facts, at, work: &workload, storage: storage.as_ref() };
-        line(&text::answer(&seen, &candidate));
+        crate::text::write(&text::document(&seen, &candidate).to_text(options))?;
     }
     Ok(exit(&candidate))
 }

@@ -14,9 +14,8 @@ use ebbtide_text::shell_words::quoted;
 
 use super::args::CrashArgs;
 use crate::answers::GainPlan;
-use crate::run::status::span;
 use crate::run::{Measured, Shown, measured, name_servers, refuse_experiment};
-use crate::text::{count, line};
+use crate::text::line;
 
 /// The experiment of the lab that measures what the risk buys; None where the experiment names none, or nobody wants it.
 pub(super) fn wanted(experiment: &Experiment, args: &CrashArgs) -> anyhow::Result<Option<Experiment>> {
@@ -40,19 +39,7 @@ pub(super) fn plan(
     gain.map(|gain| lab::plan_with(gain, catalog, server, servers).map_err(refuse_experiment)).transpose()
 }
 
-/// What it is, for those who ask what would run.
-pub(super) fn outline(gain: &Experiment) -> String {
-    format!(
-        "\nafter the cuts, what it gains: {}, {}, {} of each, {} measured: about {}",
-        gain.name,
-        count(gain.arms.len(), "arm"),
-        count(gain.trial.repeats, "trial"),
-        crate::run::text::measured(gain),
-        span(experiment::estimate(gain).as_secs_f64())
-    )
-}
-
-/// The same as an object.
+/// What would be measured, as an object.
 pub(super) fn planned(gain: &Experiment) -> GainPlan<'_> {
     let arms = gain.arms.iter().map(|arm| arm.name.as_str()).collect();
     GainPlan { name: &gain.name, arms, estimate_s: experiment::estimate(gain).as_secs() }

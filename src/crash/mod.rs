@@ -1,25 +1,26 @@
 //! `ebbtide crash`: the crash lab on the command line.
 //!
 //! [`args`] is the command line, [`candidate`] looks at a server that is not ours, [`gain`] has the lab measure what
-//! the risk buys, [`status`] shows a run while it lasts, [`text`] prints what it found.
+//! the risk buys. What a run found is a document of [`ebbtide_crash::page`].
 
 mod args;
 mod candidate;
 mod gain;
-mod status;
 mod text;
 
 use std::path::{Path, PathBuf};
 
 use crate::answers::{self, CrashEnded, CrashPlanned, DeletedAll, GainEnded, Replayed};
 use crate::cli::Command;
+use crate::document::{ColorWhen, print, text_options};
 use crate::exit::{Exit, Refusal};
 use crate::home::HomePath;
 use crate::resume;
+use crate::run::status::RunStatus;
 use crate::run::{
     Shown, allowed, catalog, detect, directory_for, list, name_servers, outline, pairs, refuse,
-    refuse_experiment, refuse_results, refuse_run, report_quick, run_plan, show_missing, show_plan, signals,
-    unstarted, write_report,
+    refuse_experiment, refuse_results, refuse_run, report_quick, rest, run_plan, show_missing, show_plan,
+    signals, unstarted, write_report,
 };
 use crate::signals::cancel_on;
 use crate::text::{line, write};
@@ -29,34 +30,36 @@ use ebbtide_catalog::Catalog;
 use ebbtide_crash::record::{CrashRun, GAIN_DIR};
 use ebbtide_crash::results::CrashDatabase;
 use ebbtide_crash::summary::{Standing, Summary, summarize};
-use ebbtide_crash::{self as lab, CrashOptions, CutPlan, KeptError};
+use ebbtide_crash::{self as lab, CrashOptions, CutPlan, EventWords, KeptError};
 use ebbtide_device::host::Home;
 use ebbtide_lab::experiment::{self, Experiment, Overrides};
 use ebbtide_lab::run::RunError;
+use ebbtide_lab::words::plan::outline as outline_words;
 use ebbtide_load::Cancel;
 use ebbtide_mysql::NamedServers;
+use ebbtide_report::{Report, TextOptions};
 use ebbtide_text::shell_words::quoted;
 use gain::Gain;
-use status::Status;
 
 /// Carries the command out.
 ///
 /// # Errors
 /// A wrong experiment or option (exit code 2); an environment that cannot run it (exit code 3).
-pub(crate) fn run(args: &CrashArgs, place: &HomePath, json: bool) -> anyhow::Result<Exit> {
+pub(crate) fn run(args: &CrashArgs, place: &HomePath, color: ColorWhen, json: bool) -> anyhow::Result<Exit> {
+    let text = text_options(color, args.details);
     if args.list {
         return Ok(list(true, json));
     }
     if args.candidate.is_asked()? {
-        return candidate::run(&args.candidate, place, json);
+        return candidate::run(&args.candidate, place, text, json);
     }
     if args.kept || args.delete_kept.is_some() {
         return kept(args, place, json);
     }
     if let Some(seed) = &args.replay {
-        return replay(seed, args, place, json);
+        return replay(seed, args, place, text, json);
     }
-    let Some(name) = args.experiment.as_deref() else { return resume(args, json) };
+    let Some(name) = args.experiment.as_deref() else { return resume(args, text, json) };
     let name = &resume::from_anywhere(name);
     if args.show {
         write(&crate::run::text_of(name)?)?;
@@ -92,11 +95,11 @@ pub(crate) fn run(args: &CrashArgs, place: &HomePath, json: bool) -> anyhow::Res
         ebbtide: version::of_results(),
     };
     let gain = gain.map(|gain| Gain::new(gain, &named.unwrap_or_default(), args, &options));
-    cut(plan, options, gain, json)
+    cut(plan, options, gain, text, json)
 }
 
 /// Goes on with the run in `--out`, as it was begun.
-fn resume(args: &CrashArgs, json: bool) -> anyhow::Result<Exit> {
+fn resume(args: &CrashArgs, text: TextOptions, json: bool) -> anyhow::Result<Exit> {
     let out = args.out.as_deref().expect("clap asks for it");
     resume::refuse_changes(&changes(args)?)?;
     let record = found_in(out)?;
@@ -123,7 +126,7 @@ fn resume(args: &CrashArgs, json: bool) -> anyhow::Result<Exit> {
     let named = experiment.gain.clone().unwrap_or_default();
     let gain = gain.map(|gain| Gain::new(gain, &named, begun_with, &options));
     let plan = lab::plan_with(experiment, &catalog, &server, &servers).map_err(refuse_experiment)?;
-    cut(plan, options, gain, json)
+    cut(plan, options, gain, text, json)
 }
 
 /// Prints what would run. Nothing is started: what depends on a version that is not known so is left out, and named.
@@ -145,8 +148,7 @@ fn check(
                 let plan = run_plan(plan.plan(), &experiment, &missing);
                 answers::print(&CrashPlanned { plan, gain: gain.as_ref().map(gain::planned) });
             } else {
-                show_plan(plan.plan(), &experiment, &missing, json);
-                gain.iter().for_each(|gain| line(&gain::outline(gain)));
+                show_plan(plan.plan(), &experiment, gain.as_ref(), &missing, json);
             }
             Ok(show_missing(&missing, json))
         }
@@ -160,9 +162,8 @@ fn check(
                 let plan = outline(&experiment, unknown, &missing);
                 answers::print(&CrashPlanned { plan, gain: gained.as_ref().map(gain::planned) });
             } else {
-                line(&crate::run::text::outline(&experiment, &unknown));
+                line(&outline_words(&experiment, gained.as_ref(), &unknown));
                 line("nor are the canaries shown, which depend on the server");
-                gained.iter().for_each(|gain| line(&gain::outline(gain)));
             }
             Ok(show_missing(&missing, json))
         }
@@ -190,6 +191,9 @@ fn found_in(out: &Path) -> anyhow::Result<CrashRun> {
 pub(crate) struct Cut {
     pub(crate) record: CrashRun,
     pub(crate) summary: Summary,
+    /// The answer.
+    pub(crate) document: Report,
+    /// The file of its page.
     pub(crate) report: PathBuf,
     /// That it was ended before its last cut.
     pub(crate) cancelled: Option<RunError>,
@@ -206,13 +210,19 @@ impl Cut {
 }
 
 /// Runs the experiment, writes what it found, and prints a summary.
-fn cut(plan: CutPlan, options: CrashOptions, gain: Option<Gain>, json: bool) -> anyhow::Result<Exit> {
+fn cut(
+    plan: CutPlan,
+    options: CrashOptions,
+    gain: Option<Gain>,
+    text: TextOptions,
+    json: bool,
+) -> anyhow::Result<Exit> {
     let out = options.out.clone();
     let cancel = cancel_on(signals())?;
     let Some(cut) = measured(plan, options, gain, &cancel, Shown { json, prefix: "" })? else {
         return Ok(Exit::Finding);
     };
-    let Cut { record, summary, report, cancelled } = &cut;
+    let Cut { record, summary, document, report, cancelled } = &cut;
     if json {
         let directory = out.join(GAIN_DIR);
         let gain = record.gain.as_ref().map(|gain| GainEnded {
@@ -230,7 +240,8 @@ fn cut(plan: CutPlan, options: CrashOptions, gain: Option<Gain>, json: bool) -> 
             gain,
         });
     } else {
-        line(&text::verdict(record, summary, report));
+        line("");
+        print(document, text, &rest(report, text.details))?;
     }
     if let Some(error) = cancelled {
         crate::text::note(&format!(
@@ -258,8 +269,8 @@ pub(crate) fn measured(
         let title = &experiment.title;
         line(&format!("{}: {title}\nserver: {server}\nseed: {seed}", experiment.name));
     }
-    let mut status = Status::new(json, shown.prefix);
-    let result = lab::run(plan, options, cancel, &mut |event| status.take(event));
+    let (mut status, mut words) = (RunStatus::new(json, shown.prefix), EventWords::default());
+    let result = lab::run(plan, options, cancel, &mut |event| status.show(words.take(event)));
     drop(status);
     let (mut record, cancelled) = match result {
         Ok(record) => (record, None),
@@ -280,8 +291,9 @@ pub(crate) fn measured(
     }
     let summary = summarize(&record);
     store.finish(&summary).map_err(refuse_results)?;
-    let report = write_report(&out, &lab::page::page(&record, &summary))?;
-    Ok(Some(Cut { record, summary, report, cancelled }))
+    let document = lab::page::document(&record, &summary);
+    let report = write_report(&out, &document.to_html())?;
+    Ok(Some(Cut { record, summary, document, report, cancelled }))
 }
 
 /// Whether a cut is no evidence against its arm: it is clean, or a canary's.
@@ -339,21 +351,46 @@ fn refuse_kept(error: KeptError) -> anyhow::Error {
     refuse(error, environment, hint)
 }
 
-/// Judges a kept image again.
-fn replay(seed: &str, args: &CrashArgs, place: &HomePath, json: bool) -> anyhow::Result<Exit> {
+/// Judges a kept image again, and leaves the recovered server up where that is asked for.
+fn replay(
+    seed: &str,
+    args: &CrashArgs,
+    place: &HomePath,
+    text: TextOptions,
+    json: bool,
+) -> anyhow::Result<Exit> {
     let seed = parse_seed(seed)?;
     let server = args.server.as_deref().map(|named| detect(Some(named))).transpose()?;
     let Some(home) = place.existing()? else { return Err(refuse_kept(KeptError::NotKept { seed })) };
-    let replayed =
-        lab::replay(home.root(), seed, server.as_ref(), &catalog(place)?.0, &cancel_on(signals())?)
-            .map_err(refuse_kept)?;
+    let (catalog, cancel) = (catalog(place)?.0, cancel_on(signals())?);
+    let replayed = lab::replay(home.root(), seed, server.as_ref(), &catalog, &cancel).map_err(refuse_kept)?;
     if json {
-        let lab::Replayed { then, now, recovered, same, server } = &replayed;
+        let lab::Replayed { then, now, recovered, same, server, .. } = &replayed;
         answers::print(&Replayed { then, now, recovered: *recovered, same: *same, server });
     } else {
-        line(&text::replayed(&replayed));
+        let document = lab::page::replayed(&replayed, &home.root().display().to_string());
+        write(&document.to_text(text))?;
+    }
+    if args.keep_running {
+        lab::keep_running(home.root(), seed, server.as_ref(), &catalog, &cancel, &mut |left| {
+            left_running(left, json);
+        })
+        .map_err(refuse_kept)?;
     }
     Ok(if replayed.now.verdicts.is_empty() { Exit::Clean } else { Exit::Finding })
+}
+
+/// Prints how to look at a server that is left up.
+fn left_running(left: &lab::LeftRunning<'_>, json: bool) {
+    let client = if left.binary.is_mariadb() { "mariadb" } else { "mysql" };
+    let [options, socket] = left.server.client_options();
+    let text = format!(
+        "\nthe recovered server is up on a copy of the image; what you change is thrown away\n{client} {options} {socket}\n\
+         socket: {}\ndata: {}\nCtrl-C ends it, unmounts, detaches and deletes the copy",
+        socket.trim_start_matches("--socket="),
+        left.data.display()
+    );
+    if json { crate::text::note(text.trim_start()) } else { line(&text) }
 }
 
 /// The command that makes the same run again: all that was given, and the seed.

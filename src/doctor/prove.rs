@@ -137,13 +137,13 @@ fn check(plan: &Plan, proposal: &Proposal, json: bool) -> Exit {
         let left = proposal.left_out.iter().map(|what| format!("not taken by the lab's server: {what}"));
         not.chain(left).for_each(|text| line(&text));
     }
-    show_plan(plan, &experiment, &missing, json);
+    show_plan(plan, &experiment, None, &missing, json);
     show_missing(&missing, json)
 }
 
 /// What runs, and for how long; that a run beside a server in use is no good idea.
 fn announce(experiment: &Experiment, seen: &Observation) {
-    let estimate = crate::run::status::span(experiment::estimate(experiment).as_secs_f64());
+    let estimate = ebbtide_lab::words::span(experiment::estimate(experiment).as_secs_f64());
     line(&format!("proving {} in the lab: about {estimate}", arms(experiment)));
     if seen.host.is_some() && matches!(seen.origin, ebbtide_observe::Origin::Server { .. }) {
         note(

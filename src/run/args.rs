@@ -45,6 +45,9 @@ pub(crate) struct RunArgs {
     /// The short form: the file's [quick], else fewer and shorter trials of the same arms
     #[arg(long)]
     pub(super) quick: bool,
+    /// Print what the report has to each figure too: limits, latencies, settings, trials and remarks
+    #[arg(long)]
+    pub(super) details: bool,
     /// Directory for the results and the report [default: NAME-DATE-TIME here]
     #[arg(long, value_name = "DIR")]
     pub(super) out: Option<PathBuf>,

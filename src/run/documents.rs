@@ -1,60 +1,52 @@
-//! `ebbtide run --documents`: the experiments of the public documents one after the other, and one report of what is left
-//! of each document's claims.
-//!
-//! Each experiment has its results in a directory of its own, as if it had been run alone. What fails leaves a hole, and
-//! the others go on. `documents.json` and the pages are written anew after each of them, so that a run that was ended can
-//! be read, and resumed.
+//! `ebbtide run --documents`: the set of [`ebbtide_lab::document_set`] on the command line, with the lab that runs each experiment.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use ebbtide_catalog::Catalog;
 use ebbtide_crash::CrashOptions;
-use ebbtide_lab::documents::{
-    DocumentExperiment, DocumentResults, ExperimentState, FILE, SCHEMA_VERSION, unmeasured,
+use ebbtide_lab::document_set::{
+    DocumentSet, Ended, Labs, SetError, SetPlace, Step, again, answer, is_cut, is_there, plan as plan_of_set,
+    read, waiting,
 };
+use ebbtide_lab::documents::{DocumentResults, ExperimentState, FILE, SCHEMA_VERSION};
 use ebbtide_lab::experiment::{
-    DocumentRun, Experiment, ExperimentError, check_without_server, documents, estimate, estimate_after,
+    Experiment, ExperimentError, check_without_server, documents, estimate, estimate_after,
 };
-use ebbtide_lab::page::documents::{FRONT, pages};
+use ebbtide_lab::page::documents::FRONT;
 use ebbtide_lab::results::DATABASE;
 use ebbtide_lab::run::{self as lab, Plan, RunOptions};
-use ebbtide_lab::summary::{Document, JudgedClaim, NoReading};
+use ebbtide_lab::words::plan::not_started;
 use ebbtide_load::Cancel;
 use ebbtide_mysql::Binary;
+use ebbtide_report::TextOptions;
 use ebbtide_text::shell_words::quoted;
 
-use super::status::span;
 use super::{
-    RunArgs, Shown, allowed, catalog, detect, directory_for, measured, refuse_experiment, show_missing,
-    signals, write_whole,
+    RunArgs, Shown, allowed, catalog, detect, directory_for, measured, refuse_experiment, refuse_results,
+    show_missing, signals,
 };
 use crate::answers::{self, DocumentsEnded, DocumentsPlan, PlannedExperiment};
 use crate::cli::Command;
+use crate::document::print;
 use crate::exit::{Exit, Refusal};
 use crate::home::HomePath;
 use crate::resume;
 use crate::signals::cancel_on;
-use crate::text::{TextTable, count, line, note};
+use crate::text::{line, note, write};
 use crate::version;
 
-/// Whether a directory has results of the set.
-pub(super) fn is_there(out: &Path) -> bool {
-    out.join(FILE).is_file()
-}
-
 /// Runs the set.
-pub(super) fn run(args: &RunArgs, place: &HomePath, json: bool) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &RunArgs, place: &HomePath, text: TextOptions, json: bool) -> anyhow::Result<Exit> {
     if args.resume {
         let out = args.out.as_deref().expect("clap asks for it");
-        return resume(args, out, json);
+        return resume(args, out, text, json);
     }
     let seed = args.seed.unwrap_or_else(ebbtide_text::seed::fresh);
     if args.check {
         let server = super::unstarted(args.server.as_deref(), &[], &allowed(false).unstarted())?;
-        return check(args.quick, seed, &catalog(place)?.0, server, json);
+        return check(args.quick, seed, &catalog(place)?.0, server, text, json);
     }
     let server = detect(args.server.as_deref())?;
     let out = args.out.clone().unwrap_or_else(|| directory_for("documents"));
@@ -63,98 +55,55 @@ pub(super) fn run(args: &RunArgs, place: &HomePath, json: bool) -> anyhow::Resul
             .hint("name another directory, or go on with it: --resume --out DIR")
             .into());
     }
+    let (catalog, overrides) = catalog(place)?;
+    let (quick, over_limit, home) = (args.quick, args.over_limit, place.made()?.root().to_owned());
+    let labs = SetLabs { place, home, server, catalog, overrides, quick, seed, over_limit, json };
     let results = DocumentResults {
         schema_version: SCHEMA_VERSION,
         started_ns: lab::unix_ns(),
         command: command(args, place, seed),
         ebbtide: version::of_results(),
-        quick: args.quick,
+        quick,
         seed,
-        server: lab::program_facts(&server),
-        experiments: Vec::new(),
+        server: lab::program_facts(&labs.server),
+        experiments: waiting(quick, seed, &labs, &labs.server).map_err(refuse_experiment)?,
     };
-    let known = catalog(place)?.0;
-    let mut made = BTreeSet::new();
-    let experiments =
-        documents().iter().map(|run| waiting(run, args.quick, seed, (&known, &server), &mut made));
-    let results = DocumentResults { experiments: experiments.collect::<Result<_, _>>()?, ..results };
-    Set::new(results, out, place, server, args.over_limit, json)?.run()
+    labs.run_set(results, out, text)
 }
 
 /// Goes on with the set in a directory, as it was begun.
-pub(super) fn resume(args: &RunArgs, out: &Path, json: bool) -> anyhow::Result<Exit> {
+pub(super) fn resume(args: &RunArgs, out: &Path, text: TextOptions, json: bool) -> anyhow::Result<Exit> {
     resume::refuse_changes(&super::changes(args)?)?;
     let path = out.join(FILE);
-    let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-    let results = read(&path, &text)?;
+    let file = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let results = read(&path, &file, &version::of_results()).map_err(|error| refuse_set(&error))?;
     let begun = resume::begun(&results.command, out)?;
     let Command::Run(begun_with) = &begun.command else { return Err(resume::other_command(out)) };
     let place = &HomePath::of(&begun)?;
     let servers = allowed(args.allow_servers);
     let server = resume::server(args.server.as_deref(), &results.server, out, &servers)?;
     let over_limit = args.over_limit || begun_with.over_limit;
-    Set::new(results, out.to_owned(), place, server, over_limit, json)?.run()
+    let (catalog, overrides) = catalog(place)?;
+    let (quick, seed, home) = (results.quick, results.seed, place.made()?.root().to_owned());
+    let labs = SetLabs { place, home, server, catalog, overrides, quick, seed, over_limit, json };
+    labs.run_set(results, out.to_owned(), text)
 }
 
-/// Reads the results of a set that goes on. Those of another version or of other experiments are refused.
-fn read(path: &Path, text: &str) -> Result<DocumentResults, Refusal> {
-    const HINT: &str = "begin anew in another directory";
-    let file = path.display();
-    let results: DocumentResults = serde_json::from_str(text)
-        .map_err(|error| Refusal::environment(format!("{file} cannot be read: {error}")).hint(HINT))?;
-    if results.schema_version != SCHEMA_VERSION || results.ebbtide != version::of_results() {
-        let by = format!("{file} was written by another version, ebbtide {}", results.ebbtide);
-        return Err(Refusal::usage(by).hint(HINT));
-    }
-    let named = results.experiments.iter().map(|one| one.name.as_str());
-    if !named.eq(documents().iter().map(|run| run.name)) {
-        let other = format!("{file} does not list the experiments of the documents; it was changed");
-        return Err(Refusal::usage(other).hint(HINT));
-    }
-    Ok(results)
+/// Results that a set does not go on with.
+fn refuse_set(error: &SetError) -> anyhow::Error {
+    let refusal = match error {
+        SetError::Unreadable { .. } => Refusal::environment(error.to_string()),
+        SetError::OtherVersion { .. } | SetError::Changed { .. } => Refusal::usage(error.to_string()),
+    };
+    refusal.hint("begin anew in another directory").into()
 }
 
 /// An experiment of the set as it would run on a server: those of the crash lab with their canaries.
-fn planned(
-    run: &DocumentRun,
-    quick: bool,
-    seed: u64,
-    catalog: &Catalog,
-    server: &Binary,
-) -> Result<Plan, ExperimentError> {
-    let experiment = run.load(quick, seed)?;
+fn planned(experiment: Experiment, catalog: &Catalog, server: &Binary) -> Result<Plan, ExperimentError> {
     if is_cut(&experiment) {
         return Ok(ebbtide_crash::plan(experiment, catalog, server)?.plan().clone());
     }
     lab::plan(experiment, catalog, server)
-}
-
-/// Whether it is for the crash lab.
-fn is_cut(experiment: &Experiment) -> bool {
-    experiment.arms.iter().any(|arm| arm.crash.is_some())
-}
-
-/// An experiment of the set that has not run. One that this server cannot run is a hole, and is tried again. `made` has the
-/// data that those before it make.
-fn waiting(
-    run: &DocumentRun,
-    quick: bool,
-    seed: u64,
-    (catalog, server): (&Catalog, &Binary),
-    made: &mut BTreeSet<String>,
-) -> anyhow::Result<DocumentExperiment> {
-    let written = run.load(quick, seed).map_err(refuse_experiment)?;
-    let plan = planned(run, quick, seed, catalog, server);
-    let experiment = plan.map_or(written, |plan| plan.experiment());
-    Ok(DocumentExperiment {
-        name: run.name.to_owned(),
-        title: experiment.title.clone(),
-        state: ExperimentState::Waiting,
-        estimate_s: estimate_after(&experiment, server, made).as_secs_f64(),
-        took_s: 0.0,
-        failed: None,
-        claims: unmeasured(&experiment, &NoReading::NotRunYet),
-    })
 }
 
 /// Prints what would run, and for how long, on a server that is not started; of one whose version is not known so, the
@@ -164,6 +113,7 @@ fn check(
     seed: u64,
     catalog: &Catalog,
     server: Result<Binary, Vec<String>>,
+    text: TextOptions,
     json: bool,
 ) -> anyhow::Result<Exit> {
     let mut all = Vec::new();
@@ -172,7 +122,8 @@ fn check(
     for run in documents() {
         let (experiment, estimate, lacks) = match &server {
             Ok(server) => {
-                let plan = planned(run, quick, seed, catalog, server).map_err(refuse_experiment)?;
+                let written = run.load(quick, seed).map_err(refuse_experiment)?;
+                let plan = planned(written, catalog, server).map_err(refuse_experiment)?;
                 let experiment = plan.experiment();
                 let estimate = estimate_after(&experiment, server, &mut made);
                 (experiment, estimate, lab::missing(&plan))
@@ -207,133 +158,48 @@ fn check(
             not_started,
         });
     } else {
-        let mut table = TextTable::new(&["EXPERIMENT", "ARMS", "CLAIMS", "ABOUT"]);
-        for one in &all {
-            let estimate = span(Duration::from_secs(one.estimate_s).as_secs_f64());
-            table.row([one.name.to_owned(), one.arms.len().to_string(), one.claims.to_string(), estimate]);
-        }
-        line(&format!(
-            "{}\n\n{}: about {}{}",
-            table.text(),
-            count(all.len(), "experiment"),
-            span(total as f64),
-            server.err().map_or(String::new(), |unknown| super::text::not_started(&unknown))
-        ));
+        let rows = all.iter().map(|run| (run.name, run.arms.len(), run.claims, run.estimate_s));
+        write(&plan_of_set(rows).to_text(text))?;
+        server.err().iter().for_each(|unknown| line(not_started(unknown).trim_start_matches('\n')));
     }
     Ok(show_missing(&missing, json))
 }
 
-/// The set while it runs.
-struct Set<'a> {
-    results: DocumentResults,
-    out: PathBuf,
+/// The labs that run the experiments of a set.
+struct SetLabs<'a> {
     place: &'a HomePath,
     home: PathBuf,
     server: Binary,
     catalog: Catalog,
     overrides: Option<String>,
+    quick: bool,
+    seed: u64,
     over_limit: bool,
     json: bool,
 }
 
-/// What became of an experiment of the set.
-struct Ended {
-    claims: Vec<JudgedClaim>,
-    /// Whether everything was measured.
-    whole: bool,
-    /// Whether the user ended it.
-    cancelled: bool,
+impl Labs for SetLabs<'_> {
+    fn planned(&self, experiment: Experiment) -> Result<Experiment, ExperimentError> {
+        planned(experiment, &self.catalog, &self.server).map(|plan| plan.experiment())
+    }
+
+    fn measure(&self, step: &Step<'_>, cancel: &Cancel) -> Result<Option<Ended>, String> {
+        self.run(step, cancel).map_err(|error| format!("{error:#}"))
+    }
 }
 
-impl<'a> Set<'a> {
-    fn new(
-        results: DocumentResults,
-        out: PathBuf,
-        place: &'a HomePath,
-        server: Binary,
-        over_limit: bool,
-        json: bool,
-    ) -> anyhow::Result<Self> {
-        let (catalog, overrides) = catalog(place)?;
-        let home = place.made()?.root().to_owned();
-        std::fs::create_dir_all(&out).with_context(|| format!("cannot create {}", out.display()))?;
-        Ok(Self { results, out, place, home, server, catalog, overrides, over_limit, json })
-    }
-
-    fn run(mut self) -> anyhow::Result<Exit> {
-        let cancel = cancel_on(signals())?;
-        let left: f64 = self.left().map(|one| one.estimate_s).sum();
-        self.say(&format!(
-            "{}, {} left: about {}; results: {}",
-            count(self.results.experiments.len(), "experiment"),
-            self.left().count(),
-            span(left),
-            self.out.display()
-        ));
-        self.write()?;
-        let mut cancelled = false;
-        for place in 0..self.results.experiments.len() {
-            if self.results.experiments[place].state == ExperimentState::Whole || cancelled {
-                continue;
-            }
-            cancelled = self.experiment(place, &cancel);
-            self.write()?;
-        }
-        self.ended(cancelled)
-    }
-
-    /// Those that are not whole.
-    fn left(&self) -> impl Iterator<Item = &DocumentExperiment> {
-        self.results.experiments.iter().filter(|one| one.state != ExperimentState::Whole)
-    }
-
-    /// Runs an experiment, and takes up what it came to. Answers with whether the user ended it.
-    fn experiment(&mut self, place: usize, cancel: &Cancel) -> bool {
-        let run = documents()[place];
-        let (quick, seed) = (self.results.quick, self.results.seed);
-        let number = format!("{} of {}", place + 1, self.results.experiments.len());
-        self.results.experiments[place].state = ExperimentState::Partly;
-        let after = self.results.left_s().filter(|left| *left > 0.0);
-        let after = after.map_or_else(String::new, |left| format!("; after it about {}", span(left)));
-        let estimate = span(self.results.experiments[place].estimate_s);
-        self.say(&format!("\nexperiment {number}, {}: about {estimate}{after}", run.name));
-        let prefix = format!("[{number}{after}] ");
-        let began = Instant::now();
-        let ended = self.measure(&run, Shown { json: self.json, prefix: &prefix }, cancel);
-        let one = &mut self.results.experiments[place];
-        one.took_s += began.elapsed().as_secs_f64();
-        match ended {
-            Ok(Some(ended)) => {
-                one.claims = ended.claims;
-                one.state = if ended.whole { ExperimentState::Whole } else { ExperimentState::Partly };
-                let lacks = "some of its trials failed, were disqualified or are missing";
-                one.failed = (!ended.whole).then(|| lacks.to_owned());
-                ended.cancelled
-            }
-            Ok(None) => {
-                (one.state, one.failed) = (ExperimentState::Waiting, None);
-                true
-            }
-            Err(error) => {
-                let why = format!("{error:#}");
-                note(&format!("{}: {why}; the other experiments go on", run.name));
-                if let Ok(experiment) = run.load(quick, seed) {
-                    one.claims = unmeasured(&experiment, &NoReading::NoResults(why.clone()));
-                }
-                (one.state, one.failed) = (ExperimentState::Failed, Some(why));
-                cancel.is_cancelled()
-            }
-        }
-    }
-
-    /// Runs an experiment by its lab; None where it was ended before anything was measured.
-    fn measure(&self, run: &DocumentRun, shown: Shown<'_>, cancel: &Cancel) -> anyhow::Result<Option<Ended>> {
-        let experiment = run.load(self.results.quick, self.results.seed).map_err(refuse_experiment)?;
-        let out = self.out.join(run.name);
+impl SetLabs<'_> {
+    /// Runs an experiment by its lab.
+    fn run(&self, step: &Step<'_>, cancel: &Cancel) -> anyhow::Result<Option<Ended>> {
+        let (experiment, out) = (step.experiment.clone(), step.out.clone());
         let resume = out.join(DATABASE).exists();
-        let command = self.command(run, &experiment);
+        let (home, server) =
+            (self.place.path().display().to_string(), self.server.path.display().to_string());
+        let place = SetPlace { home: &home, server: &server, over_limit: self.over_limit };
+        let command = again(step.run, self.quick, self.seed, is_cut(&experiment), place);
         let (home, ebbtide) = (self.home.clone(), version::of_results());
         let overrides = self.overrides.clone();
+        let shown = Shown { json: self.json, prefix: step.prefix };
         if is_cut(&experiment) {
             let plan =
                 ebbtide_crash::plan(experiment, &self.catalog, &self.server).map_err(refuse_experiment)?;
@@ -366,112 +232,36 @@ impl<'a> Set<'a> {
         }))
     }
 
-    /// The command that runs one experiment of the set again.
-    fn command(&self, run: &DocumentRun, experiment: &Experiment) -> String {
-        let lab = if is_cut(experiment) { "crash" } else { "run" };
-        let (home, server) =
-            (self.place.path().display().to_string(), self.server.path.display().to_string());
-        again(run, self.results.quick, self.results.seed, lab, &home, &server, self.over_limit)
-    }
-
-    /// Writes results and pages, each whole or not at all.
-    fn write(&self) -> anyhow::Result<()> {
-        let json = serde_json::to_string(&self.results).context("the results are plain data")? + "\n";
-        let files = pages(&self.results).into_iter().chain([(FILE.to_owned(), json)]);
-        for (name, text) in files {
-            write_whole(&self.out, &name, &text)?;
-        }
-        Ok(())
-    }
-
-    fn ended(&self, cancelled: bool) -> anyhow::Result<Exit> {
+    /// Runs the set in a directory, and prints what it came to.
+    fn run_set(&self, results: DocumentResults, out: PathBuf, text: TextOptions) -> anyhow::Result<Exit> {
+        std::fs::create_dir_all(&out).with_context(|| format!("cannot create {}", out.display()))?;
+        let cancel = cancel_on(signals())?;
+        let say = |text: &str| if self.json { note(text) } else { line(text) };
+        let mut set = DocumentSet { results, out };
+        let cancelled = set.run(self, &cancel, &say, &note).map_err(refuse_results)?;
         let absolute = |name: &str| {
-            let file = self.out.join(name);
+            let file = set.out.join(name);
             std::path::absolute(&file).unwrap_or(file)
         };
         let report = absolute(FRONT);
         if self.json {
-            let results = absolute(FILE);
-            answers::print(&DocumentsEnded {
-                directory: &self.out,
-                report: &report,
-                results: &results,
-                documents: &self.results,
-            });
+            let (directory, results) = (&set.out, absolute(FILE));
+            let documents = &set.results;
+            answers::print(&DocumentsEnded { directory, report: &report, results: &results, documents });
         } else {
-            line(&format!("\n{}\nreport: {}", table(&self.results), report.display()));
+            line("");
+            print(&answer(&set.results), text, &format!("report: {}", report.display()))?;
         }
-        for one in self.left().filter(|one| one.state == ExperimentState::Failed) {
-            note(&format!("{} failed: {}", one.name, one.failed.as_deref().unwrap_or_default()));
+        for failed in set.left().filter(|experiment| experiment.state == ExperimentState::Failed) {
+            note(&format!("{} failed: {}", failed.name, failed.failed.as_deref().unwrap_or_default()));
         }
-        if cancelled || !self.results.is_whole() {
-            note(&format!(
-                "go on with what is missing: {}",
-                resume::command("run", &self.out, &self.results.server)
-            ));
+        let whole = set.results.is_whole();
+        if cancelled || !whole {
+            let command = resume::command("run", &set.out, &set.results.server);
+            note(&format!("go on with what is missing: {command}"));
         }
-        Ok(if self.results.is_whole() { Exit::Clean } else { Exit::Finding })
+        Ok(if whole { Exit::Clean } else { Exit::Finding })
     }
-
-    fn say(&self, text: &str) {
-        if self.json { note(text) } else { line(text) }
-    }
-}
-
-/// How many claims of each document have each verdict.
-fn table(results: &DocumentResults) -> String {
-    let mut table = TextTable::new(&[
-        "DOCUMENT",
-        "REPRODUCED",
-        "NOT",
-        "UNDECIDED",
-        "CONTRADICTED",
-        "UNTESTABLE",
-        "IN FULL ONLY",
-        "NOT MEASURED",
-    ]);
-    for document in Document::ALL {
-        let counts = results.counts(Some(document));
-        let of = |words: &str| counts.get(words).copied().unwrap_or(0).to_string();
-        table.row([
-            document.key().to_owned(),
-            of("reproduced"),
-            of("not reproduced"),
-            of("undecided"),
-            of("contradicted by its own tables"),
-            of("not testable here"),
-            of("not in the short form"),
-            of("not measured"),
-        ]);
-    }
-    table.text()
-}
-
-/// The command that runs one experiment of the set again, in one of the labs.
-fn again(
-    run: &DocumentRun,
-    quick: bool,
-    seed: u64,
-    lab: &str,
-    home: &str,
-    server: &str,
-    over_limit: bool,
-) -> String {
-    let changes = run.overrides(quick, seed);
-    let mut words = vec![format!("ebbtide {lab} {}", quoted(run.name)), format!("--home {}", quoted(home))];
-    words.extend(
-        changes.set.iter().map(|(path, value)| format!("--set {}", quoted(&format!("{path}={value}")))),
-    );
-    words.push(format!("--server {}", quoted(server)));
-    if !changes.arms.is_empty() {
-        words.push(format!("--arms {}", quoted(&changes.arms.join(","))));
-    }
-    words.push(format!("--seed {seed}"));
-    words.extend(quick.then(|| "--quick".to_owned()));
-    let is_cut = lab == "crash";
-    words.extend(is_cut.then(|| "--no-gain".to_owned()));
-    words.extend((!is_cut && over_limit).then(|| "--over-limit".to_owned()));
-    words.join(" ")
 }
 
 /// The command that runs the set again.
@@ -487,6 +277,7 @@ fn command(args: &RunArgs, place: &HomePath, seed: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use ebbtide_lab::experiment::DocumentRun;
     use ebbtide_mysql::{Flavour, Version};
 
     use super::*;
@@ -498,49 +289,12 @@ mod tests {
     }
 
     #[test]
-    fn results_that_were_changed_by_hand_or_come_from_another_version_are_not_gone_on_with() {
-        let experiment = |name: &str| DocumentExperiment {
-            name: name.to_owned(),
-            title: String::new(),
-            state: ExperimentState::Waiting,
-            estimate_s: 1.0,
-            took_s: 0.0,
-            failed: None,
-            claims: Vec::new(),
-        };
-        let results = DocumentResults {
-            schema_version: SCHEMA_VERSION,
-            started_ns: 0,
-            command: String::new(),
-            ebbtide: version::of_results(),
-            quick: true,
-            seed: 1,
-            server: lab::program_facts(&mariadb()),
-            experiments: documents().iter().map(|run| experiment(run.name)).collect(),
-        };
-        let tried = |results: &DocumentResults| {
-            read(Path::new("documents.json"), &serde_json::to_string(results).unwrap())
-        };
-        assert_eq!(tried(&results).unwrap(), results);
-        let (mut renamed, mut shorter, mut longer) = (results.clone(), results.clone(), results.clone());
-        renamed.experiments[0].name = "other".to_owned();
-        shorter.experiments.pop();
-        longer.experiments.push(experiment("one-more"));
-        for changed in [renamed, shorter, longer] {
-            assert_eq!(tried(&changed).unwrap_err().exit, Exit::Usage);
-        }
-        let elsewhere = DocumentResults { ebbtide: "0.0.1".to_owned(), ..results };
-        assert_eq!(tried(&elsewhere).unwrap_err().exit, Exit::Usage);
-        let cut = read(Path::new("documents.json"), "{").unwrap_err();
-        assert_eq!(cut.exit, Exit::Environment);
-    }
-
-    #[test]
     fn the_short_forms_end_within_an_hour_on_two_cores_by_their_estimates() {
         let (catalog, server) = (Catalog::builtin(), mariadb());
         let mut made = BTreeSet::new();
         let mut seconds = |run: &DocumentRun| {
-            let experiment = planned(run, true, 1, &catalog, &server).unwrap().experiment();
+            let written = run.load(true, 1).unwrap();
+            let experiment = planned(written, &catalog, &server).unwrap().experiment();
             (run.name, estimate_after(&experiment, &server, &mut made).as_secs())
         };
         let each: Vec<(&str, u64)> = documents().iter().map(&mut seconds).collect();
@@ -554,8 +308,8 @@ mod tests {
         use clap::Parser as _;
         for run in documents() {
             let experiment = run.load(true, 7).unwrap();
-            let lab = if is_cut(&experiment) { "crash" } else { "run" };
-            let words = again(run, true, 7, lab, "/srv/my home", "/usr/sbin/mariadbd", false);
+            let place = SetPlace { home: "/srv/my home", server: "/usr/sbin/mariadbd", over_limit: false };
+            let words = again(run, true, 7, is_cut(&experiment), place);
             let cli = crate::cli::Cli::try_parse_from(ebbtide_text::shell_words::unquoted(&words).unwrap())
                 .unwrap();
             let changes = match &cli.command {

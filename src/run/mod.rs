@@ -1,7 +1,7 @@
 //! `ebbtide run`: the lab on the command line.
 //!
-//! [`args`] is the command line, [`status`] shows a run while it lasts, [`text`] prints what it found, and
-//! [`repetition`] holds several runs against each other.
+//! [`args`] is the command line, [`status`] shows a run while it lasts, and [`repetition`] holds several runs against each other.
+//! What a run found is a document of [`ebbtide_lab::page`].
 
 mod args;
 mod documents;
@@ -17,18 +17,23 @@ use std::time::Duration;
 use anyhow::Context as _;
 use ebbtide_catalog::Catalog;
 use ebbtide_device::host::Home;
+use ebbtide_lab::document_set::is_there;
 use ebbtide_lab::experiment::{self, Experiment, ExperimentError, Overrides, PlannedArm};
 use ebbtide_lab::record::{LabRun, ServerFacts};
+use ebbtide_lab::results::file::write_whole;
 use ebbtide_lab::results::{Earlier, ResultsDatabase, ResultsError};
 use ebbtide_lab::run::{self as lab, Plan, RunError, RunOptions};
-use ebbtide_lab::summary::{Summary, summarize};
+use ebbtide_lab::summary::{Summary, all_measured, summarize};
+use ebbtide_lab::words;
 use ebbtide_load::Cancel;
 use ebbtide_mysql::{Binary, NamedServers, ServerError};
+use ebbtide_report::{Report, TextOptions};
 use ebbtide_text::shell_words::quoted;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::answers::{self, DeletedAll, Listed, RunEnded, RunPlan};
 use crate::cli::Command;
+use crate::document::{ColorWhen, print, text_options};
 use crate::exit::{Exit, Refusal};
 use crate::home::HomePath;
 use crate::refusal::refuse_overrides;
@@ -46,7 +51,8 @@ const REPORT: &str = "report.html";
 ///
 /// # Errors
 /// A wrong experiment or option (exit code 2); an environment that cannot run it (exit code 3).
-pub(crate) fn run(args: &RunArgs, place: &HomePath, json: bool) -> anyhow::Result<Exit> {
+pub(crate) fn run(args: &RunArgs, place: &HomePath, color: ColorWhen, json: bool) -> anyhow::Result<Exit> {
+    let text = text_options(color, args.details);
     if args.list {
         return Ok(list(false, json));
     }
@@ -54,12 +60,12 @@ pub(crate) fn run(args: &RunArgs, place: &HomePath, json: bool) -> anyhow::Resul
         return prepared(args, place, json);
     }
     if !args.compare.is_empty() {
-        return repetition::compare(&args.compare, json);
+        return repetition::compare(&args.compare, text, json);
     }
     if args.documents {
-        return documents::run(args, place, json);
+        return documents::run(args, place, text, json);
     }
-    let Some(name) = args.experiment.as_deref() else { return resume(args, json) };
+    let Some(name) = args.experiment.as_deref() else { return resume(args, text, json) };
     let name = &resume::from_anywhere(name);
     if args.show {
         write(&text_of(name)?)?;
@@ -94,14 +100,14 @@ pub(crate) fn run(args: &RunArgs, place: &HomePath, json: bool) -> anyhow::Resul
         ebbtide: version::of_results(),
         overrides,
     };
-    measure(plan, options, &earlier, json)
+    measure(plan, options, &earlier, text, json)
 }
 
 /// Goes on with the run in `--out`, as it was begun.
-fn resume(args: &RunArgs, json: bool) -> anyhow::Result<Exit> {
+fn resume(args: &RunArgs, text: TextOptions, json: bool) -> anyhow::Result<Exit> {
     let out = args.out.as_deref().expect("clap asks for it");
-    if documents::is_there(out) {
-        return documents::resume(args, out, json);
+    if is_there(out) {
+        return documents::resume(args, out, text, json);
     }
     let changed = changes(args)?;
     resume::refuse_changes(&changed)?;
@@ -125,7 +131,7 @@ fn resume(args: &RunArgs, json: bool) -> anyhow::Result<Exit> {
     };
     let plan = lab::plan_with(record.experiment, &catalog, &server, &servers).map_err(refuse_experiment)?;
     repetition::refuse_others(&plan, &earlier)?;
-    measure(plan, options, &earlier, json)
+    measure(plan, options, &earlier, text, json)
 }
 
 /// The server programs that files may name.
@@ -179,7 +185,7 @@ fn check(
         Ok(server) => {
             let plan = lab::plan_with(experiment, catalog, &server, servers).map_err(refuse_experiment)?;
             let (experiment, missing) = (plan.experiment(), lab::missing(&plan));
-            show_plan(&plan, &experiment, &missing, json);
+            show_plan(&plan, &experiment, None, &missing, json);
             Ok(show_missing(&missing, json))
         }
         Err(unknown) => {
@@ -188,7 +194,7 @@ fn check(
             if json {
                 answers::print(&outline(&experiment, unknown, &missing));
             } else {
-                line(&text::outline(&experiment, &unknown));
+                line(&words::plan::outline(&experiment, None, &unknown));
             }
             Ok(show_missing(&missing, json))
         }
@@ -215,13 +221,19 @@ pub(crate) fn outline<'a>(
 }
 
 /// Runs the experiment, writes what it found, and prints a summary.
-fn measure(plan: Plan, options: RunOptions, earlier: &[Earlier], json: bool) -> anyhow::Result<Exit> {
+fn measure(
+    plan: Plan,
+    options: RunOptions,
+    earlier: &[Earlier],
+    text: TextOptions,
+    json: bool,
+) -> anyhow::Result<Exit> {
     let out = options.out.clone();
     let cancel = cancel_on(signals())?;
     let Some(measured) = measured(plan, options, earlier, &cancel, Shown { json, prefix: "" })? else {
         return Ok(Exit::Finding);
     };
-    let Measured { record, summary, report, cancelled } = &measured;
+    let Measured { record, summary, document, report, cancelled } = &measured;
     if json {
         answers::print(&RunEnded {
             directory: &out,
@@ -232,7 +244,8 @@ fn measure(plan: Plan, options: RunOptions, earlier: &[Earlier], json: bool) -> 
             summary,
         });
     } else {
-        line(&text::verdict(record, summary, report));
+        line("");
+        print(document, text, &rest(report, text.details))?;
     }
     if let Some(error) = cancelled {
         crate::text::note(&format!("{error}; go on with: {}", resume::command("run", &out, &record.server)));
@@ -242,6 +255,11 @@ fn measure(plan: Plan, options: RunOptions, earlier: &[Earlier], json: bool) -> 
     }
     let agrees = summary.repeated.as_ref().is_none_or(repetition::agrees);
     Ok(if measured.is_whole() && agrees { Exit::Clean } else { Exit::Finding })
+}
+
+/// The last line of an answer: where the page is, and how to get the rest.
+pub(crate) fn rest(report: &Path, details: bool) -> String {
+    format!("report: {}{}", report.display(), if details { "" } else { "; more: --details" })
 }
 
 /// How a run is shown while it lasts.
@@ -257,6 +275,9 @@ pub(crate) struct Shown<'a> {
 pub(crate) struct Measured {
     pub(crate) record: LabRun,
     pub(crate) summary: Summary,
+    /// The answer.
+    pub(crate) document: Report,
+    /// The file of its page.
     pub(crate) report: PathBuf,
     /// That it was ended before its last trial.
     pub(crate) cancelled: Option<RunError>,
@@ -266,7 +287,7 @@ impl Measured {
     /// Whether every trial was made, and counts, and no arm had to be left out that the experiment needs.
     pub(crate) fn is_whole(&self) -> bool {
         let hole = self.record.experiment.left_out.iter().any(|one| !one.optional);
-        self.cancelled.is_none() && !hole && text::all_measured(&self.summary)
+        self.cancelled.is_none() && !hole && all_measured(&self.summary)
     }
 }
 
@@ -281,7 +302,7 @@ pub(crate) fn measured(
 ) -> anyhow::Result<Option<Measured>> {
     let out = options.out.clone();
     if !shown.json {
-        line(&text::header(&plan, &out));
+        line(&words::plan::header(&plan, &out));
     }
     let mut status = RunStatus::new(shown.json, shown.prefix);
     let result = lab::run(plan, options, cancel, &mut |event| status.take(event));
@@ -299,23 +320,16 @@ pub(crate) fn measured(
     };
     let summary = Summary { repeated: repetition::held(earlier, &out, &record), ..summarize(&record) };
     ResultsDatabase::open(&out).and_then(|mut store| store.finish(&summary)).map_err(refuse_results)?;
-    let report = write_report(&out, &ebbtide_lab::page::page(&record, &summary))?;
-    Ok(Some(Measured { record, summary, report, cancelled }))
+    let document = ebbtide_lab::page::document(&record, &summary, &out.display().to_string());
+    let report = write_report(&out, &document.to_html())?;
+    Ok(Some(Measured { record, summary, document, report, cancelled }))
 }
 
 /// Writes the report whole or not at all, and returns where it is.
 pub(crate) fn write_report(out: &Path, page: &str) -> anyhow::Result<PathBuf> {
-    write_whole(out, REPORT, page)?;
+    write_whole(out, REPORT, page).map_err(refuse_results)?;
     let file = out.join(REPORT);
     Ok(std::path::absolute(&file).unwrap_or(file))
-}
-
-/// Writes a file of a directory whole or not at all.
-fn write_whole(out: &Path, name: &str, text: &str) -> anyhow::Result<()> {
-    let (file, unfinished) = (out.join(name), out.join(format!("{name}.part")));
-    std::fs::write(&unfinished, text)
-        .and_then(|()| std::fs::rename(&unfinished, &file))
-        .with_context(|| format!("cannot write {}", file.display()))
 }
 
 /// Reports what `--quick` changes in an experiment whose file has no `[quick]`, and how long it takes then.
@@ -330,7 +344,7 @@ pub(crate) fn report_quick(
     };
     let full = Overrides { quick: false, ..overrides.clone() };
     let full = experiment::load(name, &full).map_err(refuse_experiment)?;
-    let span = |of: &Experiment| status::span(experiment::estimate(of).as_secs_f64());
+    let span = |of: &Experiment| words::span(experiment::estimate(of).as_secs_f64());
     let what = if changes.is_empty() {
         "--quick changes nothing, it is as short already".to_owned()
     } else {
@@ -362,7 +376,7 @@ pub(crate) fn list(crash: bool, json: bool) -> Exit {
         let all = all.map(|one| Listed { name: one.name, title: &one.title, question: &one.question });
         answers::print(&all.collect::<Vec<_>>());
     } else {
-        line(&text::list(shipped, if crash { "crash" } else { "run" }));
+        line(&words::plan::list(shipped, if crash { "crash" } else { "run" }));
     }
     Exit::Clean
 }
@@ -379,13 +393,19 @@ pub(crate) fn show_missing(missing: &[String], json: bool) -> Exit {
     Exit::Environment
 }
 
-/// Reports what would run: `experiment` is that of the plan.
-pub(crate) fn show_plan(plan: &Plan, experiment: &Experiment, missing: &[String], json: bool) {
+/// Reports what would run: `experiment` is that of the plan, `gain` what would be measured after its cuts.
+pub(crate) fn show_plan(
+    plan: &Plan,
+    experiment: &Experiment,
+    gain: Option<&Experiment>,
+    missing: &[String],
+    json: bool,
+) {
     if json {
         answers::print(&run_plan(plan, experiment, missing));
     } else {
         plan.left_out().iter().for_each(|text| line(&format!("note: {text}")));
-        line(&text::plan(plan, experiment));
+        line(&words::plan::plan(plan, experiment, gain));
     }
 }
 

@@ -2,16 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
+use ebbtide_lab::page::runs_compared;
 use ebbtide_lab::record::LabRun;
 use ebbtide_lab::results::{Earlier, ResultsError};
 use ebbtide_lab::run::{self as lab, Plan};
 use ebbtide_lab::summary::{Repetition, repetition};
 
+use ebbtide_report::TextOptions;
+
 use super::refuse_results;
-use super::text;
-use crate::answers;
 use crate::exit::{Exit, Refusal};
-use crate::text::line;
+use crate::{answers, text};
 
 /// Reads the runs that a new one into `out` is to be held against.
 pub(super) fn earlier(dirs: &[PathBuf], out: Option<&Path>) -> anyhow::Result<Vec<Earlier>> {
@@ -44,7 +45,7 @@ pub(super) fn held(earlier: &[Earlier], out: &Path, record: &LabRun) -> Option<R
 
 /// `ebbtide run --compare`: holds finished runs against each other and writes nothing. The exit code shows
 /// whether they agree.
-pub(super) fn compare(dirs: &[PathBuf], json: bool) -> anyhow::Result<Exit> {
+pub(super) fn compare(dirs: &[PathBuf], options: TextOptions, json: bool) -> anyhow::Result<Exit> {
     if dirs.len() < 2 {
         return Err(Refusal::usage("--compare: two runs at least are needed")
             .hint("name another one")
@@ -63,7 +64,7 @@ pub(super) fn compare(dirs: &[PathBuf], json: bool) -> anyhow::Result<Exit> {
     if json {
         answers::print(&repetition);
     } else {
-        line(&text::repetition(&first.run.experiment, &repetition));
+        text::write(&runs_compared(&first.run.experiment, &repetition).to_text(options))?;
     }
     Ok(if agrees(&repetition) { Exit::Clean } else { Exit::Finding })
 }

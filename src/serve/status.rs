@@ -17,8 +17,14 @@ pub(super) fn server_status(home: &Home, mut requests: RequestsView) -> ServerSt
         // No client asks for counters then. The server itself does so for its history, each second.
         requests.operations.iter_mut().filter(|view| view.operation == "counters").for_each(|view| {
             let operation = std::mem::take(&mut view.operation);
-            *view =
-                OperationView { operation, requests: 0, running: 0, failures: Vec::new(), total_us: 0, max_us: 0 };
+            *view = OperationView {
+                operation,
+                requests: 0,
+                running: 0,
+                failures: Vec::new(),
+                total_us: 0,
+                max_us: 0,
+            };
         });
     }
     ServerStatus {

@@ -11,10 +11,11 @@ use ebbtide_device::engine::PacingReport;
 use ebbtide_device::faults::Faults;
 use ebbtide_device::host::{Calibration, HostFigures};
 use ebbtide_report::{Block, Cell, Fact, Note, Report, Section, Table, Tone, spark};
-use ebbtide_text::{count, fixed, rough, seconds, size, whole};
+use ebbtide_text::{count, fixed, rough, size, whole};
 use ebbtide_volume::Nanos;
 
 use super::record::so_far;
+use crate::text::seconds;
 
 /// Points of the line of a minute in a fact, and in a table.
 const POINTS: usize = 30;
@@ -216,7 +217,7 @@ fn span_words(seconds: f64) -> String {
     if seconds >= 59.0 {
         "the last minute".to_owned()
     } else {
-        format!("the {} since it was attached", ebbtide_text::seconds(seconds))
+        format!("the {} since it was attached", crate::text::seconds(seconds))
     }
 }
 

@@ -311,8 +311,12 @@ fn finished_runs_are_compared_and_the_exit_code_shows_whether_they_agree() {
     let listed = |dir: &str| fs::read_dir(dir).unwrap().map(|one| one.unwrap().path()).collect::<Vec<_>>();
     let before = listed(first);
     let agree = home.run(&["run", "--compare", first, second]).ok().stdout;
-    for text in ["two over one: two runs: 1.00 (", "the intervals overlap, from ", "RUN", first, second] {
-        assert!(agree.contains(text), "'{text}' is not in: {agree}");
+    assert!(agree.starts_with("The 2 runs of same-twice agree: the intervals overlap.\n"), "{agree}");
+    let words = agree.split_whitespace().collect::<Vec<_>>().join(" ");
+    for text in
+        ["two over one: two runs: 1.00 (", "the intervals overlap, from ", "Run Started", first, second]
+    {
+        assert!(words.contains(text), "'{text}' is not in: {agree}");
     }
     let json = home.run(&["run", "--compare", first, second, "--json"]).ok().json();
     assert_eq!((json["overlap"].as_bool(), json["runs"].as_array().unwrap().len()), (Some(true), 2));

@@ -56,7 +56,10 @@ fn a_page_of_several_is_noted_in_text_and_json() {
     assert!(json(&arguments, 0)["load"]["notes"].to_string().contains("is one page of several (NextToken)"));
     assert!(told(&arguments, 0).contains("cloudwatch-page.json is one page of several (NextToken)"));
     let screen = told_of(&arguments);
-    assert!(screen.contains("one page of several"), "the first screen says that figures are missing: {screen}");
+    assert!(
+        screen.contains("one page of several"),
+        "the first screen says that figures are missing: {screen}"
+    );
 }
 
 /// The words of a command with these files.

@@ -17,6 +17,7 @@ use ebbtide_load::invariant::{Evidence as Shown, Findings, Rule};
 use ebbtide_load::{LoadError, Session};
 use ebbtide_mysql::recovery::{self, LogEvidence, PageCheck};
 use ebbtide_mysql::{Server, ServerError, ServerPlan};
+use parking_lot::Mutex;
 
 use super::binlog::STATEMENTS;
 use super::cutter::{CutState, Images, PendingCut};
@@ -50,6 +51,8 @@ pub(super) struct Checker<'a> {
     pub(super) retention: &'a ImageRetention<'a>,
     /// Which of the checkers side by side it is.
     pub(super) number: usize,
+    /// Takes the lines of the server's log, where somebody reads them.
+    pub(super) log: Option<&'a Mutex<Vec<String>>>,
 }
 
 impl Checker<'_> {
@@ -145,6 +148,7 @@ impl Checker<'_> {
         let server = match started {
             Ok(server) => server,
             Err(error) => {
+                self.hand_out(|| error.log().to_vec());
                 return self.take_end(mounted, cut, no_start(&error), "and the server did not recover");
             }
         };
@@ -170,12 +174,20 @@ impl Checker<'_> {
         cut.verdicts.extend(resumed.err().map(|error| no_answer(&server, &error)));
         cut.took.resume = resuming.elapsed().as_secs_f64();
         read_log(&server, cut, lines);
+        self.hand_out(|| server.log_tail(ALL_LINES));
         let ending = Instant::now();
         let died = end(server, !cut.torn_before.is_empty())?;
         cut.took.clear += ending.elapsed().as_secs_f64();
         match died {
             Some(verdict) => self.take_end(mounted, cut, verdict, "after recovery"),
             None => self.look_at_pages(mounted, cut, "after recovery"),
+        }
+    }
+
+    /// Hands out what the server wrote.
+    fn hand_out(&self, lines: impl FnOnce() -> Vec<String>) {
+        if let Some(log) = self.log {
+            *log.lock() = lines();
         }
     }
 

@@ -40,6 +40,14 @@ pub enum KeptError {
         /// The server that was given.
         given: String,
     },
+    /// A server that was to be left up does not come up on the image.
+    #[error("the server does not come up on the image: {}{}", .0.chain(), last_lines(.0.log()))]
+    NotUp(Box<StepError>),
+}
+
+/// The end of a server's log, to follow a message.
+fn last_lines(log: &[String]) -> String {
+    log.iter().rev().take(5).rev().map(|line| format!("\n  {line}")).collect()
 }
 
 impl KeptError {
@@ -48,6 +56,7 @@ impl KeptError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Run(error) => error.hint(),
+            Self::NotUp(_) => None,
             Self::NotKept { .. } => Some("'ebbtide crash --kept' lists those that are".to_owned()),
             Self::ServerGone { named, .. } => {
                 let named = named.as_ref().map(|named| format!("; it was --server {named} then"));
@@ -67,7 +76,7 @@ impl KeptError {
     pub fn is_environment(&self) -> bool {
         match self {
             Self::Run(error) => error.is_environment(),
-            Self::ServerGone { .. } => true,
+            Self::ServerGone { .. } | Self::NotUp(_) => true,
             Self::NotKept { .. } | Self::OtherServer { .. } => false,
         }
     }

@@ -52,10 +52,12 @@ mod stint;
 mod stint_load;
 mod stint_workload;
 mod verdict;
+mod words;
 
 pub use error::KeptError;
 pub use event::{Event, Progress};
 pub use harm::harm;
 pub use kept_images::{KeptCut, delete as delete_kept, list as list_kept};
-pub use replay::{Replayed, replay};
+pub use replay::{LeftRunning, Replayed, keep_running, replay};
 pub use run::{CrashOptions, CutPlan, begun_with, check_without_server, plan, plan_with, run};
+pub use words::EventWords;

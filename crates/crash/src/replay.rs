@@ -1,19 +1,21 @@
-//! Judging a kept cut again, from the same bytes.
+//! Judging a kept cut again, from the same bytes, and leaving its recovered server up for a look.
 
-use std::path::Path;
-use std::time::Instant;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use ebbtide_catalog::Catalog;
 use ebbtide_device::host::HostError;
 use ebbtide_device::store::SnapshotInfo;
-use ebbtide_lab::experiment::{self, Experiment};
-use ebbtide_lab::run::error::RunError;
+use ebbtide_lab::experiment::{self, Experiment, PlannedArm};
+use ebbtide_lab::run::error::{RunError, StepError, chain};
 use ebbtide_lab::run::event::EventSink;
 use ebbtide_lab::run::home::{self, Lab};
 use ebbtide_lab::run::requirements;
-use ebbtide_load::Cancel;
 use ebbtide_load::invariant::Expected;
-use ebbtide_mysql::Binary;
+use ebbtide_load::{Cancel, DATABASE};
+use ebbtide_mysql::{Binary, ProcessEnd, Server, recovery};
+use ebbtide_workload::invariant::HISTORY;
+use parking_lot::Mutex;
 use serde::Serialize;
 
 use super::binlog::has_binlog;
@@ -21,7 +23,7 @@ use super::checker::Checker;
 use super::cutter::{self, CutState, Images, PendingCut};
 use super::error::KeptError;
 use super::kept_images::{ImageRetention, KeptMeta, can_be_asked_again, read, snapshots};
-use super::mounted_arm::ArmContext;
+use super::mounted_arm::{ArmContext, MountedArm};
 use super::record::{Corruption, Cut, Took, Verdict};
 use super::stint_workload::StintWorkload;
 
@@ -38,6 +40,12 @@ pub struct Replayed {
     pub same: Option<bool>,
     /// The server that recovered.
     pub server: Binary,
+    /// The lines that the server wrote while it recovered and was asked.
+    #[serde(skip)]
+    pub log: Vec<String>,
+    /// The table with a row for each transaction, by client and number; None where the load is another one.
+    #[serde(skip)]
+    pub history: Option<String>,
 }
 
 /// Judges a kept cut again, from the same bytes, by the same rules, with the server that had written it, or with
@@ -52,32 +60,25 @@ pub fn replay(
     catalog: &Catalog,
     cancel: &Cancel,
 ) -> Result<Replayed, KeptError> {
-    let kept = read(home::listed(home)?);
-    let Some((_, meta)) = kept.iter().find(|(_, meta)| meta.cut.seed == seed) else {
-        return Err(KeptError::NotKept { seed });
-    };
-    let binary = &server_of(meta, given)?;
-    requirements::equipment(&meta.experiment).map_err(RunError::Missing)?;
-    let lab = Lab::open(home, cancel, EventSink::new(&|_| ()))?;
-    let found: Vec<_> = snapshots(&lab).into_iter().filter(|(_, meta)| meta.cut.seed == seed).collect();
-    let Some((_, meta)) = found.first() else { return Err(KeptError::NotKept { seed }) };
-    let arms = experiment::check(&without_source(&meta.experiment), catalog, binary)?;
-    let context = ArmContext { lab: &lab, binary, planned: &arms[0], seed: meta.experiment.seed, cancel };
-    let images = images(&lab, seed, &found)?;
+    let kept = KeptImage::open(home, seed, given, catalog, cancel)?;
+    let (context, meta) = (kept.context(cancel), kept.meta());
+    let images = kept.volumes(seed)?;
     let expected = |&(client, acknowledged, sent): &(u32, u64, u64)| Expected {
         client,
         acknowledged,
         acknowledged_at: None,
         sent,
     };
-    let retention = ImageRetention::none(&lab);
+    let retention = ImageRetention::none(&kept.lab);
     let work = StintWorkload::of(meta.experiment.data);
+    let log = Mutex::default();
     let checker = Checker {
         context,
         work: &work,
-        has_binlog: has_binlog(&context.planned.arm, &context.planned.options, binary.is_mariadb()),
+        has_binlog: has_binlog(&context.planned.arm, &context.planned.options, kept.binary.is_mariadb()),
         retention: &retention,
         number: 0,
+        log: Some(&log),
     };
     let cut = Cut {
         verdicts: Vec::new(),
@@ -102,7 +103,110 @@ pub fn replay(
     then.verdicts.retain(|verdict| can_be_asked_again(&verdict.kind()));
     let recovered = has_recovered(&again);
     let same = recovered.then(|| then.kinds() == again.kinds());
-    Ok(Replayed { then, now: again, recovered, same, server: binary.clone() })
+    let history =
+        matches!(work, StintWorkload::Invariants(_)).then(|| format!("{DATABASE}.{}", HISTORY.name));
+    let server = kept.binary.clone();
+    Ok(Replayed { then, now: again, recovered, same, server, log: log.into_inner(), history })
+}
+
+/// A recovered server that is left up for a look, on a copy of an image that is thrown away afterwards.
+#[derive(Debug)]
+pub struct LeftRunning<'a> {
+    /// The server.
+    pub server: &'a Server,
+    /// Where its data are mounted.
+    pub data: PathBuf,
+    /// Its program.
+    pub binary: &'a Binary,
+}
+
+/// Lets a server recover on a kept cut and leaves it up until `cancel`, or until it is shut down. `on_up` is called once it
+/// answers. Nothing of it is left then: the server is ended, its volumes are unmounted, detached and deleted.
+///
+/// # Errors
+/// As [`replay`], and [`KeptError::NotUp`].
+pub fn keep_running(
+    home: &Path,
+    seed: u64,
+    given: Option<&Binary>,
+    catalog: &Catalog,
+    cancel: &Cancel,
+    on_up: &mut dyn FnMut(&LeftRunning<'_>),
+) -> Result<(), KeptError> {
+    let kept = KeptImage::open(home, seed, given, catalog, cancel)?;
+    let context = kept.context(cancel);
+    kept.volumes(seed)?;
+    let not_up = |error: StepError| KeptError::NotUp(Box::new(error));
+    // The volumes stay without limits: a look need not wait for them.
+    let mounted =
+        MountedArm::of_images(context, |role| cutter::image_name(seed, role), &|_| ()).map_err(not_up)?;
+    recovery::own_binlog_index(&mounted.layout())
+        .map_err(|error| not_up(StepError::HostFailed(format!("the binary log: {}", chain(&error)))))?;
+    let plan = mounted.plan(context, "kept");
+    let (layout, work) = (plan.layout.clone(), plan.work.clone());
+    let plan = plan.for_recovery(layout, work);
+    let server = Server::start(&plan, &|_| ()).map_err(|error| not_up(error.into()))?;
+    on_up(&LeftRunning { server: &server, data: mounted.layout().data, binary: &kept.binary });
+    while !cancel.is_cancelled() && server.end() == ProcessEnd::Running {
+        std::thread::sleep(LOOK_EVERY);
+    }
+    // What it has in memory is on no volume that is kept.
+    let ended = server.kill();
+    drop(mounted);
+    ended.map_err(|error| not_up(error.into()))?;
+    kept.lab.host.store().settle();
+    Ok(())
+}
+
+/// How often a server that is left up is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// A kept cut with what its recovery takes.
+struct KeptImage {
+    lab: Lab,
+    binary: Binary,
+    /// Its arm alone.
+    arms: Vec<PlannedArm>,
+    /// The snapshots, one for each volume.
+    snapshots: Vec<(SnapshotInfo, KeptMeta)>,
+}
+
+impl KeptImage {
+    /// Takes the lab of a home, once the cut and its server are known to be there.
+    fn open(
+        home: &Path,
+        seed: u64,
+        given: Option<&Binary>,
+        catalog: &Catalog,
+        cancel: &Cancel,
+    ) -> Result<Self, KeptError> {
+        let kept = read(home::listed(home)?);
+        let Some((_, meta)) = kept.iter().find(|(_, meta)| meta.cut.seed == seed) else {
+            return Err(KeptError::NotKept { seed });
+        };
+        let binary = server_of(meta, given)?;
+        requirements::equipment(&meta.experiment).map_err(RunError::Missing)?;
+        let lab = Lab::open(home, cancel, EventSink::new(&|_| ()))?;
+        let snapshots: Vec<_> =
+            snapshots(&lab).into_iter().filter(|(_, meta)| meta.cut.seed == seed).collect();
+        let Some((_, meta)) = snapshots.first() else { return Err(KeptError::NotKept { seed }) };
+        let arms = experiment::check(&without_source(&meta.experiment), catalog, &binary)?;
+        Ok(Self { lab, binary, arms, snapshots })
+    }
+
+    fn meta(&self) -> &KeptMeta {
+        &self.snapshots[0].1
+    }
+
+    fn context<'a>(&'a self, cancel: &'a Cancel) -> ArmContext<'a> {
+        let seed = self.meta().experiment.seed;
+        ArmContext { lab: &self.lab, binary: &self.binary, planned: &self.arms[0], seed, cancel }
+    }
+
+    /// Makes volumes of the snapshots.
+    fn volumes(&self, seed: u64) -> Result<Images, HostError> {
+        images(&self.lab, seed, &self.snapshots)
+    }
 }
 
 /// Volumes with the content of a cut's kept images.

@@ -263,6 +263,7 @@ impl StintContext<'_> {
             has_binlog: self.has_binlog(),
             retention: self.retention,
             number,
+            log: None,
         }
     }
 

@@ -20,7 +20,7 @@
 //! | Which program is each server? | `Programs` in `src/experiment/programs.rs`; from then on it is `PlannedArm::server` |
 //! | How far are replicas behind? A promotion? | `src/run/lag.rs`; `src/run/promotion.rs` |
 //! | A backup under load, restored and checked? | `src/run/backup`, by the tools of `ebbtide_mysql::backup`; `restore.rs` there |
-//! | Which experiments belong to public documents? | `SET` in `src/experiment/documents.rs`. Their results are [`documents`], which `src/run/documents.rs` of the program fills |
+//! | Which experiments belong to public documents? | `SET` in `src/experiment/documents.rs`. [`document_set`] runs them, their results are [`documents`] |
 //!
 //! How to add an experiment or a section of the report: docs/extending.md.
 #![forbid(unsafe_code)]
@@ -28,6 +28,7 @@
 #[cfg(test)]
 mod agreement;
 pub mod cost;
+pub mod document_set;
 #[cfg(test)]
 #[path = "../../../tests/support/documented.rs"]
 mod documented;
@@ -43,3 +44,4 @@ pub mod run;
 #[path = "../../../tests/support/sections.rs"]
 mod sections;
 pub mod summary;
+pub mod words;

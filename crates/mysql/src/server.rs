@@ -166,6 +166,16 @@ impl Server {
         self.launched.work().client_file()
     }
 
+    /// The options of a client's command that connects to it: its option file, which root and its user can read, and its
+    /// socket.
+    #[must_use]
+    pub fn client_options(&self) -> [String; 2] {
+        [
+            format!("--defaults-file={}", self.client_file().display()),
+            format!("--socket={}", self.socket().display()),
+        ]
+    }
+
     /// As whom it runs.
     pub(crate) const fn account(&self) -> &Account {
         self.launched.account()

@@ -22,6 +22,18 @@ pub struct Section {
     /// The word that asks for it alone; empty: its heading in small letters, with hyphens.
     #[serde(skip)]
     pub name: &'static str,
+    /// The one medium that shows it; None for all.
+    #[serde(skip)]
+    pub only: Option<Medium>,
+}
+
+/// Where a report is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Medium {
+    /// A terminal or a ticket: text and Markdown.
+    Text,
+    /// A browser.
+    Page,
 }
 
 impl Section {
@@ -52,6 +64,18 @@ impl Section {
         } else {
             self.name.into()
         }
+    }
+
+    /// The same section as one that a single medium shows.
+    #[must_use]
+    pub fn only(mut self, medium: Medium) -> Self {
+        self.only = Some(medium);
+        self
+    }
+
+    /// Whether a medium shows it.
+    pub(crate) fn is_for(&self, medium: Medium) -> bool {
+        self.only.is_none_or(|only| only == medium)
     }
 
     /// The same section with a sentence on how to read it.

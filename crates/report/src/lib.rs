@@ -21,13 +21,13 @@ mod plot;
 mod text;
 
 pub use block::{
-    Band, Bands, Block, Cell, Estimate, Estimates, Fact, Fold, Link, Listing, Note, Section, Table, Tone,
-    Verdict,
+    Band, Bands, Block, Cell, Estimate, Estimates, Fact, Fold, Link, Listing, Medium, Note, Section, Table,
+    Tone, Verdict,
 };
 pub use plot::{Axis, Chart, Format, Group, Layer, Line, Mark, Plots, Scale, Series, Width};
 pub use text::{TextOptions, spark};
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// A whole page.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -44,6 +44,7 @@ pub struct Report {
     /// What the layers of a group are, in the singular, such as `trial`.
     pub layers_label: String,
     /// What the page holds, in reading order.
+    #[serde(serialize_with = "on_page")]
     pub sections: Vec<Section>,
     /// The last line.
     pub footer: String,
@@ -81,4 +82,9 @@ impl Report {
         let sections = self.sections.iter().filter(asked).cloned().collect();
         Ok(Self { sections, ..self.clone() })
     }
+}
+
+/// The data of a page have the sections that the page shows.
+fn on_page<S: Serializer>(sections: &[Section], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(sections.iter().filter(|section| section.is_for(Medium::Page)))
 }

@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use crate::{Block, Report, Section, Table};
+use crate::{Block, Medium, Report, Section, Table};
 
 impl Report {
     /// The report as Markdown: title, sections, footer. Texts are escaped, so that no value becomes markup.
@@ -13,7 +13,7 @@ impl Report {
         let mut markdown = Markdown { out: String::new() };
         markdown.paragraph(&format!("# {}", escaped(&self.title)));
         markdown.text(&self.subtitle);
-        for section in &self.sections {
+        for section in self.sections.iter().filter(|section| section.is_for(Medium::Text)) {
             markdown.section(section);
         }
         markdown.text(&self.footer);

@@ -5,8 +5,8 @@
 use std::fmt::Write as _;
 
 use crate::{
-    Axis, Block, Cell, Chart, Fact, Fold, Format, Group, Line as LineStyle, Link, Listing, Note, Plots,
-    Report, Section, Series, Table, Verdict,
+    Axis, Block, Cell, Chart, Fact, Fold, Format, Group, Line as LineStyle, Link, Listing, Medium, Note,
+    Plots, Report, Section, Series, Table, Verdict,
     number::{bytes, duration, microseconds, short},
 };
 
@@ -25,8 +25,10 @@ pub(crate) fn markup(report: &Report) -> String {
         "<p class=\"lead\">This page draws its charts with JavaScript, which does not run here. The main figures of \
          each chart are in a table instead.</p>\n",
     );
-    page.contents(&report.sections);
-    for (index, section) in report.sections.iter().enumerate() {
+    let shown: Vec<&Section> =
+        report.sections.iter().filter(|section| section.is_for(Medium::Page)).collect();
+    page.contents(&shown);
+    for (index, section) in shown.into_iter().enumerate() {
         let _ = writeln!(page.out, "<section id=\"s{index}\">");
         page.element("h2", "", &section.heading);
         page.element("p", "lead", &section.lead);
@@ -57,7 +59,7 @@ impl Plain<'_> {
         let _ = writeln!(self.out, "<{name}{class}>{}</{name}>", escaped(text));
     }
 
-    fn contents(&mut self, sections: &[Section]) {
+    fn contents(&mut self, sections: &[&Section]) {
         let named = || sections.iter().enumerate().filter(|(_, section)| !section.heading.is_empty());
         if named().count() < 4 {
             return;

@@ -12,7 +12,7 @@ use ebbtide_text::printable;
 use textwrap::core::{Word, display_width};
 use textwrap::{Options, WordSeparator, WordSplitter};
 
-use crate::{Block, Cell, Fact, Listing, Note, Report, Section, Table, Tone, Verdict};
+use crate::{Block, Cell, Fact, Listing, Medium, Note, Report, Section, Table, Tone, Verdict};
 
 /// How a report is written as text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +55,8 @@ impl Report {
     pub fn to_text(&self, options: TextOptions) -> String {
         let options = TextOptions { columns: options.columns.max(40), ..options };
         let mut text = Text { options, out: String::new(), in_details: false };
-        for section in self.sections.iter().filter(|section| options.details || !section.details) {
+        let of_text = self.sections.iter().filter(|section| section.is_for(Medium::Text));
+        for section in of_text.filter(|section| options.details || !section.details) {
             text.section(section);
         }
         text.out

@@ -1,15 +1,12 @@
 //! The judgement for people: the answer first, then what it rests on.
 
-use std::fmt::Write as _;
-
 use ebbtide_advisor::optimized_writes::{
     Action, Candidate, Gain, SOURCES, Standing, Storage, Verdict, Workload,
 };
 use ebbtide_mysql::status::Facts;
+use ebbtide_report::{Block, Cell, Fact, Listing, Note, Report, Section, Table, Tone};
 use ebbtide_text::{figure, percent};
 use ebbtide_volume::MIB;
-
-use crate::text::TextTable;
 
 /// What was looked at.
 pub(super) struct Seen<'a> {
@@ -19,27 +16,50 @@ pub(super) struct Seen<'a> {
     pub(super) storage: Option<&'a Storage>,
 }
 
-/// What to do now first, then the answer, then what both rest on; without an end of line.
-pub(super) fn answer(seen: &Seen<'_>, candidate: &Candidate) -> String {
+/// What to do now first, then the answer with its figures; what both rest on is details.
+pub(super) fn document(seen: &Seen<'_>, candidate: &Candidate) -> Report {
     let words = verdict_words(candidate.verdict);
-    let mut text = format!("{}\n{words}. {}\n{}\n", candidate.advice, candidate.why, server(seen));
+    let mut blocks = vec![
+        Block::Findings(vec![candidate.advice.clone()]),
+        Block::Text(format!("{words}. {}", candidate.why)),
+    ];
     if let Some(gain) = &candidate.gain {
-        let _ = write!(text, "\n{}\n\n{}", demand(seen, candidate, gain).text(), pages(seen, candidate));
+        blocks.push(Block::Table(demand(seen, candidate, gain)));
     }
     let verdict = candidate.verdict;
-    if matches!(verdict, Verdict::Yes | Verdict::Perhaps | Verdict::AlreadyOff) {
-        let _ = write!(text, "\n{}{}\n", conditions(candidate), candidate.risk);
-    }
-    if verdict == Verdict::Yes {
-        let reports: Vec<String> =
-            SOURCES.iter().take(3).map(|source| format!("  {}\n    {}\n", source.says, source.url)).collect();
-        let _ = write!(text, "\nOthers report:\n{}", reports.concat());
+    let matters = matches!(verdict, Verdict::Yes | Verdict::Perhaps | Verdict::AlreadyOff);
+    if matters {
+        blocks.push(Block::Notes(vec![open_conditions(candidate)]));
     }
     if matches!(verdict, Verdict::Yes | Verdict::Perhaps) && candidate.action == Action::LeaveOn {
-        text += "To measure gain and risk on emulated volumes: ebbtide crash optimized-writes\n";
+        let label = "Next, gain and risk on emulated volumes".into();
+        let text = "ebbtide crash optimized-writes".into();
+        blocks.push(Block::Listing(Listing { label, text }));
     }
-    text.truncate(text.trim_end().len());
-    text
+    let mut sections = vec![Section::new("", blocks)];
+    let mut basis = vec![Block::Text(server(seen))];
+    basis.extend(candidate.gain.iter().flat_map(|_| pages(seen, candidate)).map(Block::Text));
+    sections.push(Section::new("What was seen", basis).details());
+    if matters {
+        let mut conditions = vec![Block::Facts(conditions(candidate))];
+        conditions.push(Block::Text(candidate.risk.to_owned()));
+        sections.push(Section::new("Before it may be off, all of this has to be true", conditions).details());
+    }
+    if verdict == Verdict::Yes {
+        let reports = SOURCES.iter().take(3);
+        let reports = reports.map(|source| Note::plain(format!("{} ({})", source.says, source.url)));
+        sections.push(Section::new("Others report", vec![Block::Notes(reports.collect())]).details());
+    }
+    Report { title: "Without the doublewrite buffer".into(), sections, ..Report::default() }
+}
+
+/// What has to be true before the buffer may be off, in a line.
+fn open_conditions(candidate: &Candidate) -> Note {
+    let open = candidate.conditions.iter().filter(|condition| condition.standing != Standing::Met);
+    let (open, all) = (open.count(), candidate.conditions.len());
+    let text =
+        format!("{open} of {all} conditions for running without it are not met or not known: --details");
+    Note { text, tone: if open > 0 { Tone::Caution } else { Tone::Plain } }
 }
 
 fn verdict_words(verdict: Verdict) -> &'static str {
@@ -66,54 +86,51 @@ fn server(seen: &Seen<'_>) -> String {
 }
 
 /// What it takes of its storage, with and without.
-fn demand(seen: &Seen<'_>, candidate: &Candidate, gain: &Gain) -> TextTable {
-    let mut table = TextTable::new(&["A SECOND", "NOW", "WITHOUT IT", "ROOM FOR"]);
+fn demand(seen: &Seen<'_>, candidate: &Candidate, gain: &Gain) -> Table {
     let mib = |bytes: f64| format!("{} MiB", figure(bytes / MIB as f64));
     let (with, without) = (candidate.with, candidate.without);
-    table.row(["bytes".into(), mib(with.bytes), mib(without.bytes), times(gain.if_throughput)]);
-    table.row(["operations".into(), figure(with.ios), figure(without.ios), times(gain.if_iops)]);
+    let mut rows = vec![
+        ["bytes".into(), mib(with.bytes), mib(without.bytes), times(gain.if_throughput)],
+        ["operations".into(), figure(with.ios), figure(without.ios), times(gain.if_iops)],
+    ];
     // Not for a COMMIT: a transaction of one statement has none.
     let writes = seen.work.write_statements;
     if writes >= 1.0 {
         let kib = |bytes: f64| format!("{} KiB", figure(bytes / writes / 1024.0));
-        table.row([
-            "bytes for a statement that writes".into(),
-            kib(with.bytes),
-            kib(without.bytes),
-            String::new(),
-        ]);
+        let label = "bytes for a statement that writes".into();
+        rows.push([label, kib(with.bytes), kib(without.bytes), String::new()]);
         let ios = |ios: f64| figure(ios / writes);
-        table.row(["operations for one".into(), ios(with.ios), ios(without.ios), String::new()]);
+        rows.push(["operations for one".into(), ios(with.ios), ios(without.ios), String::new()]);
     }
     if let (Some(volume), Some(storage)) = (gain.on_volume, seen.storage) {
         let limit = volume.limit.name();
         let credits = if storage.bursts { " without burst credits" } else { "" };
-        table.row([
-            format!("nearest limit, now {limit}{credits}"),
-            percent(volume.used),
-            percent(volume.used_without),
-            times(volume.ceiling),
-        ]);
+        let label = format!("nearest limit, now {limit}{credits}");
+        rows.push([label, percent(volume.used), percent(volume.used_without), times(volume.ceiling)]);
     }
-    table
+    Table {
+        columns: ["A second", "Now", "Without it", "Room for"].map(str::to_owned).to_vec(),
+        rows: rows.into_iter().map(|row| row.map(Cell::from).to_vec()).collect(),
+        ..Table::default()
+    }
 }
 
 fn times(ratio: f64) -> String {
     format!("{} times", figure(ratio))
 }
 
-fn pages(seen: &Seen<'_>, candidate: &Candidate) -> String {
+fn pages(seen: &Seen<'_>, candidate: &Candidate) -> Vec<String> {
     let work = seen.work;
     let cached =
         if seen.facts.direct == Some(true) { "" } else { " (not counted: the page cache may have had them)" };
     let batch =
         candidate.pages_a_batch.map(|pages| format!(", {} to a batch", figure(pages))).unwrap_or_default();
-    let mut text = format!(
-        "Pages: {} read{cached} and {} written a second, {} of them through the doublewrite buffer{batch}.\n",
+    let mut texts = vec![format!(
+        "Pages: {} read{cached} and {} written a second, {} of them through the doublewrite buffer{batch}.",
         figure(work.page_reads),
         figure(work.page_writes),
         figure(work.doublewrite_pages)
-    );
+    )];
     let threads =
         |threads: Option<f64>, what: &str| threads.map(|threads| format!("{} {what}", figure(threads)));
     let waits: Vec<String> = [
@@ -124,34 +141,32 @@ fn pages(seen: &Seen<'_>, candidate: &Candidate) -> String {
     .into_iter()
     .flatten()
     .collect();
-    if !waits.is_empty() {
-        let _ = writeln!(text, "Waits: {}.", waits.join(", "));
-    }
-    text
+    texts.extend((!waits.is_empty()).then(|| format!("Waits: {}.", waits.join(", "))));
+    texts
 }
 
-fn conditions(candidate: &Candidate) -> String {
-    let mut text = String::from("Before it may be off, all of this has to be true:\n");
-    for one in &candidate.conditions {
-        let standing = match one.standing {
+fn conditions(candidate: &Candidate) -> Vec<Fact> {
+    let facts = candidate.conditions.iter().map(|condition| {
+        let standing = match condition.standing {
             Standing::Met => "yes",
             Standing::ToDo => "to do",
             Standing::Broken => "no",
             Standing::Unknown => "find out",
         };
-        let _ = writeln!(text, "  {standing:8}  {}: {}", one.what, one.how);
-    }
-    text
+        Fact::new(standing, format!("{}: {}", condition.what, condition.how))
+    });
+    facts.collect()
 }
 
 #[cfg(test)]
 mod tests {
     use ebbtide_advisor::optimized_writes::{Doublewrite, PageWriteSettings, judge};
     use ebbtide_mysql::Flavour;
+    use ebbtide_report::TextOptions;
 
     use super::*;
 
-    fn text(doublewrite: Doublewrite, write_statements: f64) -> String {
+    fn text(doublewrite: Doublewrite, write_statements: f64, options: TextOptions) -> String {
         let work = Workload {
             seconds: 30.0,
             page_writes: 3000.0,
@@ -186,21 +201,30 @@ mod tests {
             release: None,
         };
         let candidate = judge(&work, &settings, None);
-        answer(&Seen { facts: &facts, at: "/s".into(), work: &work, storage: None }, &candidate)
+        document(&Seen { facts: &facts, at: "/s".into(), work: &work, storage: None }, &candidate)
+            .to_text(options)
+    }
+
+    fn details() -> TextOptions {
+        TextOptions { columns: 400, details: true, ..TextOptions::default() }
     }
 
     #[test]
-    fn the_first_line_is_the_answer_and_the_rest_is_a_screenful() {
-        let text = text(Doublewrite::On, 3000.0);
-        assert!(
-            text.starts_with(
-                "Leave the doublewrite buffer on: no gain is shown.\nPerhaps a candidate. Up to 92% more"
-            ),
-            "{text}"
-        );
+    fn the_answer_is_one_screen_and_what_it_rests_on_is_details() {
+        for columns in [60, 80, 120] {
+            let options = TextOptions { columns, ..TextOptions::default() };
+            let text = text(Doublewrite::On, 3000.0, options);
+            assert!(
+                text.starts_with("Leave the doublewrite buffer on: no gain is shown.\nPerhaps a candidate. "),
+                "{text}"
+            );
+            assert!(text.contains("1.92 times") && text.contains("ebbtide crash optimized-writes"), "{text}");
+            assert!(text.lines().count() <= 24 && text.lines().all(|line| line.len() <= columns), "{text}");
+        }
+        let text = text(Doublewrite::On, 3000.0, details());
         for part in [
+            "Up to 92% more",
             "750 COMMIT, 3,000 statements that write",
-            "1.92 times",
             "100 to a batch",
             "0.25 threads",
             "0 read (not counted",
@@ -209,12 +233,11 @@ mod tests {
         }
         assert!(text.contains("to do     A page is written past the page cache"), "{text}");
         assert!(!text.contains("mutex"), "what the server does not time is left out: {text}");
-        assert!((15..=34).contains(&text.lines().count()), "{text}");
     }
 
     #[test]
     fn where_it_is_off_already_the_conditions_stay_and_no_gain_is_shown() {
-        let text = text(Doublewrite::Off, 3000.0);
+        let text = text(Doublewrite::Off, 3000.0, details());
         assert!(
             text.starts_with("Turn the doublewrite buffer on: ") && text.contains("\nOff already. "),
             "{text}"

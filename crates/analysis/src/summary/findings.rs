@@ -11,34 +11,23 @@ use super::figures_under;
 use super::group::Parted;
 use super::model::{ArmSummary, Bottleneck, Cause, Figures, Noise, Summary};
 use super::sentences::limiter;
+use super::undecided::Undecided;
 use crate::record::{Design, DesignArm};
+use crate::stats::Interval;
 
 /// From so many comparisons of one axis without a difference on they share a sentence.
 const TOGETHER: usize = 3;
 
 pub(super) fn findings(design: &Design, arms: &[Parted<'_>], summary: &Summary) -> Vec<String> {
-    // A point of a curve is reported with its curve.
-    let on_curve = |index: &usize| {
-        let mut points = summary.curves.iter().flat_map(|gain| &gain.points);
-        points.any(|point| point.comparison == *index)
-    };
-    let alone = (0..summary.comparisons.len()).filter(|index| !on_curve(index));
-    let mut ordered: Vec<&Compared> = alone.map(|index| &summary.comparisons[index]).collect();
-    ordered.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
+    let ordered = ordered(summary);
     let mut sentences: Vec<String> = summary.curves.iter().map(|gain| curve(summary, gain)).collect();
-    let quiet = |compared: &Compared| compared.verdict == Verdict::NoDifferenceSeen && !compared.equal;
     for compared in &ordered {
-        let alike: Vec<&Compared> = ordered
-            .iter()
-            .copied()
-            .filter(|other| {
-                quiet(other) && other.axis == compared.axis && other.baseline == compared.baseline
-            })
-            .collect();
-        let sentence = if quiet(compared) && alike.len() >= TOGETHER {
+        let alike = alike(summary, &ordered, compared);
+        let sentence = if alike.len() >= TOGETHER {
             no_differences(design, &alike)
         } else {
-            sentence(design, summary, compared)
+            let (verdict, cause) = sentence(design, summary, compared);
+            format!("{verdict}{cause}.")
         };
         if !sentences.contains(&sentence) {
             sentences.push(sentence);
@@ -51,11 +40,86 @@ pub(super) fn findings(design: &Design, arms: &[Parted<'_>], summary: &Summary) 
         sentences
             .extend(arm.answers.as_ref().and_then(|answers| super::answers::finding(&arm.name, answers)));
         if !compared_arms.contains(&index) {
-            sentences.extend(single(arm));
+            sentences.extend(single(arm).map(|(verdict, cause)| format!("{verdict}{cause}.")));
         }
     }
     sentences.extend(noise(&summary.noise));
     sentences
+}
+
+/// The finding that a reader asks for first, in its parts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Headline {
+    /// The answer with its figure and interval, without its end.
+    pub verdict: String,
+    /// Why, as a sentence; None where nothing was found.
+    pub why: Option<String>,
+    /// The arm that it is about and what that is held against; None where nothing is compared.
+    pub sides: Option<(usize, usize)>,
+}
+
+/// The strongest finding of a run: of a curve, of a comparison, or of an arm by itself; None where nothing was measured.
+#[must_use]
+pub fn headline(design: &Design, summary: &Summary) -> Option<Headline> {
+    let why = |cause: &str| {
+        let cause = cause.strip_prefix("; ")?;
+        let upper = |word: &str| word[..1].to_uppercase() + &word[1..];
+        // A name of an arm stays as it is.
+        let begin = ["both ", "it "].into_iter().find(|begin| cause.starts_with(begin));
+        let begun = begin.map(|begin| format!("{}{}", upper(begin), &cause[begin.len()..]));
+        Some(format!("{}.", begun.unwrap_or_else(|| cause.to_owned())))
+    };
+    let size = |gain: &CurveGain| gain.loaded.map_or(0.0, |loaded| loaded.ratio.ln().abs());
+    let measured = summary.curves.iter().filter(|gain| gain.loaded.is_some());
+    if let Some(gain) = measured.max_by(|a, b| size(a).total_cmp(&size(b))) {
+        let compared = gain.typical().and_then(|point| summary.comparisons.get(point.comparison));
+        return Some(Headline {
+            verdict: curve_under_load(summary, gain),
+            why: curve_cause(summary, gain).map(|cause| cause.trim_start().to_owned()),
+            sides: compared.map(|compared| (compared.arm, compared.baseline)),
+        });
+    }
+    let ordered = ordered(summary);
+    if let Some(compared) = ordered.first() {
+        let alike = alike(summary, &ordered, compared);
+        if alike.len() >= TOGETHER {
+            let verdict = no_differences(design, &alike).trim_end_matches('.').to_owned();
+            return Some(Headline { verdict, why: None, sides: None });
+        }
+        let (verdict, cause) = sentence(design, summary, compared);
+        let sides = Some((compared.arm, compared.baseline));
+        return Some(Headline { verdict, why: why(&cause), sides });
+    }
+    let (verdict, cause) = summary.arms.iter().find_map(single)?;
+    Some(Headline { verdict, why: why(&cause), sides: None })
+}
+
+/// The comparisons that are reported by themselves, the strongest first. A point of a curve is reported with its curve.
+fn ordered(summary: &Summary) -> Vec<&Compared> {
+    let on_curve = |index: &usize| {
+        let mut points = summary.curves.iter().flat_map(|gain| &gain.points);
+        points.any(|point| point.comparison == *index)
+    };
+    let alone = (0..summary.comparisons.len()).filter(|index| !on_curve(index));
+    let mut ordered: Vec<&Compared> = alone.map(|index| &summary.comparisons[index]).collect();
+    ordered.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
+    ordered
+}
+
+/// The comparisons of one axis and baseline that show as little as this one; empty where this one shows something.
+fn alike<'a>(summary: &Summary, ordered: &[&'a Compared], compared: &Compared) -> Vec<&'a Compared> {
+    let quiet = |compared: &Compared| {
+        compared.verdict == Verdict::NoDifferenceSeen
+            && !compared.equal
+            && Undecided::of_comparison(summary, compared).is_none()
+    };
+    if !quiet(compared) {
+        return Vec::new();
+    }
+    let same = |other: &&Compared| {
+        quiet(other) && other.axis == compared.axis && other.baseline == compared.baseline
+    };
+    ordered.iter().copied().filter(same).collect()
 }
 
 /// Differences before equal ones, large ones before small ones.
@@ -91,45 +155,79 @@ pub(super) fn names(design: &Design, compared: &Compared) -> (String, String, St
     (place, ours, theirs)
 }
 
-fn sentence(design: &Design, summary: &Summary, compared: &Compared) -> String {
+/// The verdict on a comparison without its end, and its cause, which begins with a semicolon.
+fn sentence(design: &Design, summary: &Summary, compared: &Compared) -> (String, String) {
     let (place, arm, baseline) = names(design, compared);
     let (ours, theirs) = compared.regimes.unzip();
     let side = |index: usize, regime| figures_under(summary.arms.get(index)?, regime);
     let both = side(compared.arm, ours).zip(side(compared.baseline, theirs));
     let cause = both.map_or_else(String::new, |(ours, theirs)| cause(&arm, ours, &baseline, theirs));
-    match (&compared.verdict, primary(compared), both) {
+    let verdict = match (&compared.verdict, primary(compared), both) {
         (Verdict::NotComparable { why }, None, _) | (Verdict::NotComparable { why }, _, None) => {
-            format!("{place}{arm} cannot be held against {baseline}: {why}.")
+            return (format!("{place}{arm} cannot be held against {baseline}: {why}"), String::new());
         }
         (Verdict::NoDifferenceSeen, Some(ratio), _) => {
-            let equal = if compared.equal { ", which are equal" } else { "" };
-            let seen = effect(compared);
-            format!(
-                "{place}no difference seen between {arm} and {baseline}{equal} ({}){seen}{cause}.",
-                range(ratio)
-            )
+            if let Some(undecided) = Undecided::of_comparison(summary, compared) {
+                (without_verdict(compared, ratio, undecided, (&arm, &baseline)), cause)
+            } else {
+                let equal = if compared.equal { ", which are equal" } else { "" };
+                let seen = effect(compared);
+                let range = range(ratio);
+                (format!("no difference seen between {arm} and {baseline}{equal} ({range}){seen}"), cause)
+            }
         }
         (_, Some(ratio), Some((ours, theirs))) if compared.metric == Metric::P95 => {
             let faster = if ratio.ratio < 1.0 { "faster" } else { "slower" };
             let (p95, against) = (latency(ours.p95_us.median), latency(theirs.p95_us.median));
+            let verdict = format!(
+                "{arm} answers {faster} than {baseline}: 95% of the transactions within {p95} against \
+                 {against}, {} times ({})",
+                figure(ratio.ratio),
+                range(ratio)
+            );
+            (verdict, cause)
+        }
+        (_, Some(ratio), _) => {
+            (format!("{arm} carries {} {baseline} ({})", multiple(ratio.ratio), range(ratio)), cause)
+        }
+        (_, None, _) => (format!("{arm} and {baseline} were not measured"), String::new()),
+    };
+    (format!("{place}{}", verdict.0), verdict.1)
+}
+
+/// What is said of a comparison whose interval shows a difference and which has no verdict.
+fn without_verdict(
+    compared: &Compared,
+    ratio: Ratio,
+    undecided: Undecided,
+    (arm, baseline): (&str, &str),
+) -> String {
+    let more = ratio.ratio > 1.0;
+    let better = if more == (compared.metric == Metric::Tps) { "faster" } else { "slower" };
+    let measured = match compared.metric {
+        Metric::Tps => format!("{} it ({})", multiple(ratio.ratio), range(ratio)),
+        Metric::P95 => {
             format!(
-                "{place}{arm} answers {faster} than {baseline}: 95% of the transactions within {p95} against \
-                 {against}, {} times ({}){cause}.",
+                "{} times its response time at the 95th percentile ({})",
                 figure(ratio.ratio),
                 range(ratio)
             )
         }
-        (_, Some(ratio), _) => {
-            format!("{place}{arm} carries {} {baseline} ({}){cause}.", multiple(ratio.ratio), range(ratio))
+    };
+    let words = undecided.words("--repeats ");
+    match undecided {
+        Undecided::Corrected { .. } => {
+            format!("{arm} is probably {better} than {baseline}, {measured}, {words}")
         }
-        (_, None, _) => format!("{place}{arm} and {baseline} were not measured."),
+        Undecided::Small(_) => {
+            format!("{arm} is {better} than {baseline}, {measured}, by {words}")
+        }
     }
 }
 
 /// What an option gains over connections: the mean where the load is high, its way there, and why.
 fn curve(summary: &Summary, gain: &CurveGain) -> String {
     let CurveGain { axis, option, baseline, .. } = gain;
-    let place = if gain.place.is_empty() { String::new() } else { format!("{}: ", gain.place) };
     let parts: Vec<String> = gain
         .points
         .iter()
@@ -140,17 +238,31 @@ fn curve(summary: &Summary, gain: &CurveGain) -> String {
         .collect();
     let parts =
         if parts.is_empty() { "nothing was measured".to_owned() } else { format!("times {}", list(&parts)) };
-    let Some(loaded) = gain.loaded else {
-        return format!("{place}{axis} {option} over {baseline}, by connections: {parts}.");
-    };
-    let why = gain.typical().and_then(|point| {
-        let compared = summary.comparisons.get(point.comparison)?;
-        let side = |arm: usize| summary.arms.get(arm)?.whole.as_ref();
-        let cause = cause(option, side(compared.arm)?, baseline, side(compared.baseline)?);
-        let at = whole(f64::from(point.connections));
-        (!cause.is_empty()).then(|| format!(" At {at} connections{}.", cause.replacen(';', ",", 1)))
-    });
-    let measured = match gain.direction(summary.noise.floor) {
+    if gain.loaded.is_none() {
+        return format!("{}{axis} {option} over {baseline}, by connections: {parts}.", place_of(gain));
+    }
+    let why = curve_cause(summary, gain).unwrap_or_default();
+    format!("{}; by connections: {parts}.{why}", curve_under_load(summary, gain))
+}
+
+/// The other options of a curve, to go before a sentence.
+fn place_of(gain: &CurveGain) -> String {
+    if gain.place.is_empty() { String::new() } else { format!("{}: ", gain.place) }
+}
+
+/// What an option gains in the mean of many connections, without its end; empty where that was not measured.
+fn curve_under_load(summary: &Summary, gain: &CurveGain) -> String {
+    let CurveGain { axis, option, baseline, .. } = gain;
+    let Some(loaded) = gain.loaded else { return String::new() };
+    let floor = summary.noise.floor;
+    let sure = |interval: Interval| interval.low > 1.0 || interval.high < 1.0;
+    let measured = match gain.direction(floor) {
+        Some(Ordering::Equal) if loaded.interval.is_some_and(sure) => format!(
+            "{axis} {option} carries {} {baseline} ({}), by {}",
+            multiple(loaded.ratio),
+            range(loaded),
+            Undecided::Small(floor).words("")
+        ),
         Some(Ordering::Equal) => {
             format!("no difference seen between {axis} {option} and {baseline} ({})", range(loaded))
         }
@@ -163,8 +275,18 @@ fn curve(summary: &Summary, gain: &CurveGain) -> String {
         ),
     };
     let without = without(gain).map_or_else(String::new, |counts| format!(", {counts}"));
-    let why = why.unwrap_or_default();
-    format!("{place}from {LOADED} connections on{without}, {measured}; by connections: {parts}.{why}")
+    format!("{}from {LOADED} connections on{without}, {measured}", place_of(gain))
+}
+
+/// Why, at the connections that represent a curve: a sentence with a blank before it.
+fn curve_cause(summary: &Summary, gain: &CurveGain) -> Option<String> {
+    let CurveGain { option, baseline, .. } = gain;
+    let point = gain.typical()?;
+    let compared = summary.comparisons.get(point.comparison)?;
+    let side = |arm: usize| summary.arms.get(arm)?.whole.as_ref();
+    let cause = cause(option, side(compared.arm)?, baseline, side(compared.baseline)?);
+    let connections = whole(f64::from(point.connections));
+    (!cause.is_empty()).then(|| format!(" At {connections} connections{}.", cause.replacen(';', ",", 1)))
 }
 
 /// The connections that the mean of a curve is without, and why; none where it is of all of them.
@@ -320,19 +442,16 @@ fn course(parted: &Parted<'_>, arm: &ArmSummary) -> Option<String> {
     Some(format!("{}: {when}{}.", arm.name, parts.join("; ")))
 }
 
-/// An arm that is held against no other.
-fn single(arm: &ArmSummary) -> Option<String> {
+/// What an arm carries that is held against no other, without its end, and its cause.
+fn single(arm: &ArmSummary) -> Option<(String, String)> {
     let figures = arm.whole.as_ref()?;
     let interval = figures.tps.interval.map_or_else(
         || "one trial: no interval".to_owned(),
         |interval| format!("{} to {}, 95%", figure(interval.low), figure(interval.high)),
     );
     let held = limiter(figures.limiter, false).map_or_else(String::new, |text| format!("; it {text}"));
-    Some(format!(
-        "{} carries {} transactions a second ({interval}){held}.",
-        arm.name,
-        figure(figures.tps.mean)
-    ))
+    let carries = figure(figures.tps.mean);
+    Some((format!("{} carries {carries} transactions a second ({interval})", arm.name), held))
 }
 
 fn noise(noise: &Noise) -> Option<String> {

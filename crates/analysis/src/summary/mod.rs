@@ -23,6 +23,7 @@ mod regime;
 mod repeat;
 mod sentences;
 mod tpcc;
+mod undecided;
 mod window;
 
 pub use claims::OfRun;
@@ -32,7 +33,7 @@ pub use comparison::{
 };
 pub use curves::{Curve, Curves, curves};
 pub use figures::trial_figures;
-pub use findings::without;
+pub use findings::{Headline, headline, without};
 pub use model::{
     Across, AnswerFigures, ArmSummary, BackupFigures, Bottleneck, Cause, ErrorFigures, Figures, HostFigures,
     LagFigures, Limiter, Measured, Noise, Note, Part, PerTransaction, RegimeSummary, ServerFigures, Summary,
@@ -40,6 +41,7 @@ pub use model::{
 };
 pub use regime::{Around, Regime};
 pub use repeat::{compare_runs, repetition};
+pub use undecided::Undecided;
 
 use group::{Figure, Parted, Priors};
 

@@ -1,21 +1,27 @@
 //! The report of a crash run: a page that shows what a power cut costs, what the risk buys, and how each bad
 //! verdict came about.
 
+mod brief;
 mod canaries;
 mod cut_details;
 mod gain;
 mod loss_and_recovery;
 mod matrix;
 mod moments;
+mod replayed;
 mod tester;
 mod verdict;
 
 #[cfg(test)]
+mod brief_tests;
+#[cfg(test)]
 mod tests;
+
+pub use replayed::{found, replayed};
 
 use ebbtide_lab::experiment::Arm;
 use ebbtide_lab::page::{claims, settings, setup, short_names, text};
-use ebbtide_report::{Cell, Group, Report, Section};
+use ebbtide_report::{Cell, Group, Medium, Report, Section};
 use ebbtide_text::seed;
 use ebbtide_text::shell_words::quoted;
 
@@ -25,7 +31,16 @@ use super::summary::{ArmSummary, BAD, Summary};
 /// The page, as one HTML file that opens offline.
 #[must_use]
 pub fn page(run: &CrashRun, summary: &Summary) -> String {
-    report(run, summary).to_html()
+    document(run, summary).to_html()
+}
+
+/// The answer as a document, from which text and page are made: one screen for text, the rest for the page and as details.
+#[must_use]
+pub fn document(run: &CrashRun, summary: &Summary) -> Report {
+    let mut report = report(run, summary);
+    report.sections = report.sections.into_iter().map(Section::details).collect();
+    report.sections.insert(0, brief::section(&PageContext::new(run, summary)));
+    report
 }
 
 /// The command that judges the kept image of a cut again, in the home that has it; empty: the default.
@@ -46,7 +61,7 @@ fn report(run: &CrashRun, summary: &Summary) -> Report {
     let page = PageContext::new(run, summary);
     let mut sections = vec![Section::new("", verdict::blocks(&page))];
     let group = |arm: &str| page.arms.iter().position(|(known, _)| known.name == arm);
-    sections.extend(claims::section(&summary.claims, &group));
+    sections.extend(claims::section(&summary.claims, &group).map(|section| section.only(Medium::Page)));
     sections.extend(matrix::section(&page));
     sections.extend(gain::section(&page));
     sections.extend(loss_and_recovery::loss(&page));

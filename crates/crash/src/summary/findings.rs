@@ -1,9 +1,10 @@
 //! The results as sentences that can be understood without a figure.
 
 use ebbtide_analysis::stats::Share;
+use ebbtide_analysis::summary::Undecided;
 use ebbtide_lab::experiment::End;
 use ebbtide_lab::page::text as print;
-use ebbtide_lab::summary::Verdict;
+use ebbtide_lab::summary::{LEAST, Verdict};
 
 use super::arms::BAD;
 use super::model::{ArmSummary, Gain, Summary};
@@ -165,7 +166,9 @@ fn gains(summary: &Summary) -> Vec<String> {
     gains.sort_by(|a, b| size(b).total_cmp(&size(a)));
     let mut sentences: Vec<String> =
         gains.iter().take(GAINS).filter_map(|gain| carries(summary, gain)).collect();
-    if gains.is_empty() && !summary.comparisons.is_empty() {
+    let undecided: Vec<String> =
+        summary.comparisons.iter().filter_map(|gain| probably(summary, gain)).collect();
+    if gains.is_empty() && !summary.comparisons.is_empty() && undecided.is_empty() {
         let effects = summary.comparisons.iter().filter_map(|gain| gain.smallest_effect);
         let seen = effects.max_by(f64::total_cmp).map_or(String::new(), |effect| {
             format!(
@@ -178,7 +181,26 @@ fn gains(summary: &Summary) -> Vec<String> {
             format!("No arm was seen to carry more or less than the one that it is held against.{seen}")
         }));
     }
+    sentences.extend(undecided.into_iter().take(GAINS));
     sentences
+}
+
+/// A gain whose interval is without 1 and that has no verdict: what stands against one.
+fn probably(summary: &Summary, gain: &Gain) -> Option<String> {
+    let (tps, stints) =
+        (gain.tps?, |arm: usize| summary.arms.get(arm)?.throughput.map(|carried| carried.stints));
+    if gain.verdict != Verdict::NoDifferenceSeen {
+        return None;
+    }
+    let fewest = stints(gain.arm)?.min(stints(gain.baseline)?);
+    let tested = summary.comparisons.iter().filter(|gain| gain.tps.is_some()).count();
+    let undecided = Undecided::of_ratio(&tps, tested, u32::try_from(fewest).unwrap_or(u32::MAX), LEAST)?;
+    let carries = carries(summary, gain)?;
+    let words = undecided.words("--set trial.repeats=");
+    Some(format!(
+        "{}, {words}.",
+        carries.trim_end_matches('.').replacen(" carries ", " probably carries ", 1)
+    ))
 }
 
 /// What the lab measured of what the risk buys, in sentences: all curves, or the largest differences.

@@ -177,6 +177,7 @@ fn replay_finds_the_same(home: &Path, run: &CrashRun) {
         assert_eq!(replayed.server, server);
         assert_documented(&["crash", "--replay"], &json!(replayed));
     }
+    a_recovered_server_is_left_up_until_it_is_ended(home, run);
     let version = Version { major: server.version.major + 1, ..server.version };
     let refused = replay(Some(&Binary { version, ..server.clone() })).unwrap_err();
     assert!(matches!(refused, KeptError::OtherServer { .. }) && !refused.is_environment(), "{refused}");
@@ -186,6 +187,31 @@ fn replay_finds_the_same(home: &Path, run: &CrashRun) {
     let gone = replay(None).unwrap_err();
     assert!(matches!(gone, KeptError::NotKept { .. }), "{gone}");
     assert_eq!(left_of(home), Vec::<String>::new());
+}
+
+/// The loss of a kept cut is named by client and row, and its recovered server answers until it is ended.
+fn a_recovered_server_is_left_up_until_it_is_ended(home: &Path, run: &CrashRun) {
+    let early = of(run, "canary answers-early");
+    let early = early.into_iter().find(|cut| cut.kept && cut.kinds() == [VerdictKind::LostCommits]);
+    let Some(early) = early else { return println!("no kept image has lost commits alone") };
+    let replayed = crash::replay(home, early.seed, None, &Catalog::builtin(), &Cancel::default()).unwrap();
+    assert!(replayed.log.iter().any(|line| line.contains("ready for connections")), "{:?}", replayed.log);
+    let shown = crash::page::replayed(&replayed, "").to_text(ebbtide_report::TextOptions::default());
+    let lost = early.loss.as_ref().unwrap();
+    let (client, acknowledged, recovered) = lost.clients[0];
+    let row = shown.lines().find(|line| line.split_whitespace().next() == Some(&client.to_string())).unwrap();
+    let words: Vec<&str> = row.split_whitespace().collect();
+    assert_eq!(words[1..3], [acknowledged.to_string(), recovered.to_string()], "{shown}");
+    assert!(shown.contains("sbtest.ebbtide_history"), "{shown}");
+    let (cancel, mut mounted) = (Cancel::default(), PathBuf::new());
+    crash::keep_running(home, early.seed, None, &Catalog::builtin(), &cancel, &mut |left| {
+        assert_eq!(left.server.session().unwrap().rows("SELECT 1").unwrap().len(), 1);
+        assert!(left.data.join("ibdata1").exists(), "{}", left.data.display());
+        mounted.clone_from(&left.data);
+        cancel.cancel();
+    })
+    .unwrap();
+    assert!(mounted.is_absolute() && !mounted.exists(), "{}", mounted.display());
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The arms side by side: ratios, throughput, and everything in figures.
 
+use ebbtide_analysis::summary::Undecided;
 use ebbtide_report::{Block, Cell, Estimate, Estimates, Fold, Scale, Section, Table, Tone};
 
 use super::{ArmView, PageContext, text, verdict};
@@ -135,14 +136,18 @@ fn ratio_row(page: &PageContext, compared: &Compared, only: bool) -> Estimate {
         (false, true) => format!("against {}", page.name(compared.baseline)),
         (false, false) => format!("against {}, {}", page.name(compared.baseline), compared.label),
     };
+    let undecided = Undecided::of_comparison(page.summary, compared);
     let text = match (&compared.verdict, ratio) {
         (_, None) => "not comparable".into(),
-        (Verdict::NoDifferenceSeen, Some(_)) => "no difference seen".into(),
+        (Verdict::NoDifferenceSeen, Some(ratio)) => match undecided {
+            None => "no difference seen".into(),
+            Some(_) => format!("{}, not certain", text::change(ratio.ratio)),
+        },
         (_, Some(ratio)) => text::change(ratio.ratio),
     };
     let interval_text = interval.map_or(String::new(), |interval| text::change_interval(&interval));
     let text_detail = match (&compared.verdict, compared.smallest_effect) {
-        (Verdict::NoDifferenceSeen, Some(effect)) => {
+        (Verdict::NoDifferenceSeen, Some(effect)) if undecided.is_none() => {
             format!("{interval_text}; {} would have been seen", text::percent(effect))
         }
         (Verdict::NotComparable { .. }, _) => {
@@ -192,15 +197,17 @@ fn window_tps(window: &TrialWindow, regime: Option<Regime>) -> Option<f64> {
 }
 
 /// One line of the side-by-side view: an arm, or a regime of it.
-struct Row<'a> {
-    view: &'a ArmView<'a>,
-    group: usize,
-    label: String,
-    regime: Option<Regime>,
-    figures: Option<&'a Figures>,
+pub(super) struct Row<'a> {
+    pub(super) view: &'a ArmView<'a>,
+    /// The place of the arm.
+    pub(super) group: usize,
+    /// What is special in the regime; empty where the arm has only one.
+    pub(super) label: String,
+    pub(super) regime: Option<Regime>,
+    pub(super) figures: Option<&'a Figures>,
 }
 
-fn rows<'a>(page: &'a PageContext<'a>) -> Vec<Row<'a>> {
+pub(super) fn rows<'a>(page: &'a PageContext<'a>) -> Vec<Row<'a>> {
     let mut rows = Vec::new();
     for (group, view) in page.arms.iter().enumerate() {
         let regimes = view.summary.map_or(&[][..], |summary| summary.regimes.as_slice());

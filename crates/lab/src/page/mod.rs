@@ -3,6 +3,7 @@
 mod answers;
 mod arms;
 mod backups;
+pub mod brief;
 pub mod claims;
 pub mod costs;
 pub(crate) mod curves;
@@ -19,6 +20,8 @@ mod timeline;
 mod tpcc;
 mod verdict;
 
+#[cfg(test)]
+mod brief_tests;
 #[cfg(any(test, feature = "fixtures"))]
 #[allow(clippy::unwrap_used, dead_code, reason = "made up for tests alone")]
 pub mod synthetic;
@@ -29,10 +32,11 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ebbtide_report::{Block, Fact, Group, Report, Section};
+use ebbtide_report::{Block, Fact, Group, Medium, Report, Section};
 
 #[cfg(test)]
 pub(crate) use arms::DEFINITIONS;
+pub use repeats::runs_compared;
 
 use crate::experiment::Arm;
 use crate::record::{LabRun, Outcome, Trial};
@@ -41,14 +45,24 @@ use crate::summary::{ArmSummary, Summary, TrialWindow};
 /// The page, as one HTML file that opens offline.
 #[must_use]
 pub fn page(run: &LabRun, summary: &Summary) -> String {
-    report(run, summary).to_html()
+    document(run, summary, "").to_html()
+}
+
+/// The answer as a document, from which text and page are made: [`brief`] for text, the rest for the page and as details.
+/// `out` is the directory of the results, for the commands of the text.
+#[must_use]
+pub fn document(run: &LabRun, summary: &Summary, out: &str) -> Report {
+    let mut report = report(run, summary);
+    report.sections = report.sections.into_iter().map(Section::details).collect();
+    report.sections.insert(0, brief::section(&PageContext::new(run, summary), out));
+    report
 }
 
 pub(crate) fn report(run: &LabRun, summary: &Summary) -> Report {
     let page = PageContext::new(run, summary);
     let mut sections = vec![Section::new("", verdict::blocks(&page, CAVEATS))];
     let group = |arm: &str| page.arms.iter().position(|view| view.arm.name == arm);
-    sections.extend(claims::section(&summary.claims, &group));
+    sections.extend(claims::section(&summary.claims, &group).map(|section| section.only(Medium::Page)));
     sections.extend(curves::section(&run.experiment, summary));
     sections.extend(arms::section(&page));
     sections.extend(answers::section(&page));

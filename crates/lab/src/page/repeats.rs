@@ -1,9 +1,44 @@
 //! What came out of earlier runs of the same experiment, and whether this one agrees with them.
 
-use ebbtide_report::{Block, Estimate, Estimates, Note, Scale, Section};
+use ebbtide_report::{Block, Cell, Estimate, Estimates, Note, Report, Scale, Section, Table};
 
 use super::{PageContext, text};
+use crate::experiment::Experiment;
 use crate::summary::{Compared, Metric, Ratio, Repeated, Repetition, RunFacts};
+
+/// Whether finished runs of one experiment agree, as a document.
+#[must_use]
+pub fn runs_compared(experiment: &Experiment, repetition: &Repetition) -> Report {
+    let number = text::count(repetition.runs.len(), "run");
+    let answer = match repetition.overlap {
+        Some(true) => format!("The {number} of {} agree: {}.", experiment.name, agreement(Some(true))),
+        Some(false) => {
+            format!("The {number} of {} do not agree: {}.", experiment.name, agreement(Some(false)))
+        }
+        None if repetition.comparisons.is_empty() => "The experiment compares nothing.".to_owned(),
+        None => {
+            format!("Whether the {number} of {} agree is not known: {}.", experiment.name, agreement(None))
+        }
+    };
+    let texts = repetition.comparisons.iter().map(|repeated| Block::Text(repeated.text.clone()));
+    let mut blocks = vec![Block::Findings(vec![answer])];
+    blocks.extend(texts);
+    let row = |run: &RunFacts| {
+        let trials = format!("{} of {}", run.measured, run.trials);
+        [run.directory.clone(), text::moment(run.started_ns), run.seed.to_string(), trials]
+            .map(Cell::from)
+            .to_vec()
+    };
+    blocks.push(Block::Table(Table {
+        columns: ["Run", "Started", "Seed", "Trials"].map(str::to_owned).to_vec(),
+        rows: repetition.runs.iter().map(row).collect(),
+        ..Table::default()
+    }));
+    if !repetition.notes.is_empty() {
+        blocks.push(Block::Notes(repetition.notes.iter().map(Note::caution).collect()));
+    }
+    Report { title: experiment.title.clone(), sections: vec![Section::new("", blocks)], ..Report::default() }
+}
 
 /// The line of a comparison's verdict; none where it was not held against other runs.
 pub(super) fn detail(page: &PageContext, compared: &Compared) -> Option<String> {

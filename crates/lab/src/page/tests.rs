@@ -5,6 +5,7 @@ use super::{synthetic_summary, *};
 use crate::record::BatchUse;
 use crate::sections::{self, keep, text};
 use crate::summary::{Bottleneck, Limiter, Note, Verdict, repetition, summarize};
+use ebbtide_analysis::stats::Interval;
 use ebbtide_testing::browser::{browse, without_scripts};
 
 const SEED: u64 = 11;
@@ -192,7 +193,9 @@ fn no_difference_is_reported_with_what_could_have_been_seen() {
     let (run, mut summary) = synthetic(&synthetic::TUNED, 5, 30);
     let compared = &mut summary.comparisons[0];
     compared.verdict = Verdict::NoDifferenceSeen;
-    compared.tps.as_mut().unwrap().ratio = 1.004;
+    let ratio = compared.tps.as_mut().unwrap();
+    ratio.ratio = 1.004;
+    ratio.interval = Some(Interval { mid: 1.004, low: 0.981, high: 1.028 });
     compared.smallest_effect = Some(0.031);
     let verdict = text(&verdict::blocks(&PageContext::new(&run, &summary), CAVEATS));
     assert!(verdict.contains("No difference seen between tuned and default."), "{verdict}");

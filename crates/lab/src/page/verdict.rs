@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use ebbtide_analysis::summary::Undecided;
 use ebbtide_report::{Block, Note, Tone, Verdict as Card};
 
 use super::{ArmView, PageContext, repeats, text};
@@ -67,7 +68,7 @@ fn measured(page: &PageContext) -> bool {
 }
 
 /// What concerns the whole run first, then whole arms, then single trials.
-fn weight(remark: &Remark) -> u8 {
+pub(super) fn weight(remark: &Remark) -> u8 {
     match (&remark.arm, remark.text.starts_with("Trial ")) {
         (None, _) => 0,
         (Some(_), false) => 1,
@@ -107,7 +108,11 @@ fn curve(page: &PageContext, gain: &CurveGain) -> Option<Card> {
         Some(Ordering::Equal) => (Tone::Plain, false),
     };
     let CurveGain { axis, option, baseline, .. } = gain;
-    let headline = if !seen {
+    let small = loaded.interval.is_some_and(|interval| !interval.contains(1.0));
+    let headline = if !seen && small {
+        let words = Undecided::Small(page.summary.noise.floor).words("");
+        format!("From {LOADED} connections on, {axis} {option} and {baseline} differ by {words}.")
+    } else if !seen {
         format!("From {LOADED} connections on, no difference seen between {axis} {option} and {baseline}.")
     } else if loaded.interval.is_some() {
         format!("From {LOADED} connections on, {axis} {option} carries {} {baseline}.", more(loaded.ratio))
@@ -245,7 +250,12 @@ fn card(page: &PageContext, compared: &Compared) -> Card {
     if let Verdict::NotComparable { why } = &compared.verdict {
         details.push(format!("{}.", text::capital(why.trim_end_matches('.'))));
     }
+    let undecided = Undecided::of_comparison(page.summary, compared);
     let (figure, headline) = match (&compared.verdict, ratio(compared)) {
+        (Verdict::NoDifferenceSeen, Some(ratio)) if undecided.is_some() => {
+            let headline = headline(compared, &sides, &ratio);
+            (figure(compared, &ratio), format!("Not certain: {headline}"))
+        }
         (Verdict::NoDifferenceSeen, _) => {
             let equal = if compared.equal { ", which are equal" } else { "" };
             let headline = format!("No difference seen between {} and {}{equal}", sides.arm, sides.baseline);
@@ -255,7 +265,7 @@ fn card(page: &PageContext, compared: &Compared) -> Card {
         (_, None) => ("?".to_owned(), format!("{} and {} cannot be compared", sides.arm, sides.baseline)),
     };
     if ratio(compared).is_some() {
-        details.extend(evidence(compared, &sides));
+        details.extend(evidence(compared, &sides, undecided));
         details.extend(repeats::detail(page, compared));
         details.extend(limits(&sides));
         details.extend(costs(compared, &sides));
@@ -301,7 +311,7 @@ fn against(sides: &Sides, figure: impl Fn(&Figures) -> String, unit: &str) -> St
 }
 
 /// What the verdict rests on.
-fn evidence(compared: &Compared, sides: &Sides) -> Option<String> {
+fn evidence(compared: &Compared, sides: &Sides, undecided: Option<Undecided>) -> Option<String> {
     let ratio = ratio(compared)?;
     let trials = |figures: Option<&Figures>| figures.map_or(0, |figures| figures.trials);
     let trials = match (trials(sides.arm_figures), trials(sides.baseline_figures)) {
@@ -315,6 +325,10 @@ fn evidence(compared: &Compared, sides: &Sides) -> Option<String> {
     let interval = text::change_interval(&interval);
     if is_difference(compared) {
         return Some(format!("95% interval: {interval}, {trials}."));
+    }
+    if let Some(undecided) = undecided {
+        let words = text::capital(&undecided.words("--repeats "));
+        return Some(format!("95% interval: {interval}, {trials}. {words}."));
     }
     let seen = compared.smallest_effect.map_or(String::new(), |effect| {
         format!(

@@ -86,3 +86,14 @@ pub fn write_json(dir: &Path, results: &impl Serialize) -> Result<(), ResultsErr
     };
     write().map_err(|source| ResultsError::File { action: "write", path: path.clone(), source })
 }
+
+/// Writes a file of a directory of results whole or not at all.
+///
+/// # Errors
+/// A directory or disk that refuses.
+pub fn write_whole(dir: &Path, name: &str, text: &str) -> Result<(), ResultsError> {
+    let (path, part) = (dir.join(name), dir.join(format!("{name}.part")));
+    std::fs::write(&part, text)
+        .and_then(|()| std::fs::rename(&part, &path))
+        .map_err(|source| ResultsError::File { action: "write", path: path.clone(), source })
+}

@@ -42,6 +42,12 @@ pub fn summarize(run: &LabRun) -> Summary {
     Summary { monthly_cost, claims, notes, ..summary }
 }
 
+/// Whether every trial counts.
+#[must_use]
+pub fn all_measured(summary: &Summary) -> bool {
+    summary.arms.iter().all(|arm| arm.trials.disqualified == 0 && arm.trials.failed == 0)
+}
+
 /// Claims held against a run.
 fn claims(experiment: &Experiment, run: &RunRecord<'_>, summary: &Summary) -> Vec<JudgedClaim> {
     let claims = &experiment.claims;

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use textwrap::core::display_width;
 
 use super::{TextOptions, continued, shell_words};
-use crate::{Block, Cell, Fact, Fold, Listing, Note, Report, Section, Table, Tone, Verdict};
+use crate::{Block, Cell, Fact, Fold, Listing, Medium, Note, Report, Section, Table, Tone, Verdict};
 
 fn text(blocks: Vec<Block>, options: TextOptions) -> String {
     Report { title: "title".into(), sections: vec![Section::new("", blocks)], ..Report::default() }
@@ -237,4 +237,24 @@ proptest! {
             prop_assert_eq!(line, line.trim_end());
         }
     }
+}
+
+#[test]
+fn a_section_of_one_medium_is_in_that_one_alone() {
+    let section = |word: &str| Section::new("", vec![Block::Text(word.to_owned())]);
+    let sections = vec![
+        section("short").only(Medium::Text),
+        section("drawn").only(Medium::Page),
+        section("both").details(),
+    ];
+    let report = Report { sections, ..Report::default() };
+    let shown = |text: &str| ["short", "drawn", "both"].map(|word| text.contains(word));
+    let details = TextOptions { details: true, ..TextOptions::default() };
+    assert_eq!(shown(&report.to_text(TextOptions::default())), [true, false, false]);
+    assert_eq!(shown(&report.to_text(details)), [true, false, true]);
+    assert_eq!(shown(&report.to_markdown()), [true, false, true]);
+    // Of the page the whole data count, too.
+    let data = serde_json::to_string(&report).unwrap();
+    assert_eq!(shown(&data), [false, true, true]);
+    assert_eq!(shown(&crate::plain::markup(&report)), [false, true, true]);
 }

@@ -111,7 +111,8 @@ pub(super) fn left_out(plan: &SizingPlan<'_>) -> Vec<String> {
         return Vec::new();
     }
     let Some((first, more)) = plan.source.notes.split_first() else { return Vec::new() };
-    let more = (!more.is_empty()).then(|| format!("{} on the files: --details", count(more.len(), "more note")));
+    let more =
+        (!more.is_empty()).then(|| format!("{} on the files: --details", count(more.len(), "more note")));
     [Some(first.clone()), more].into_iter().flatten().collect()
 }
 
