@@ -6,7 +6,7 @@
 use std::{
     io,
     os::unix::process::CommandExt as _,
-    process::{Child, Command, ExitStatus},
+    process::{Child, Command, ExitCode, ExitStatus},
     sync::{
         Mutex, PoisonError,
         atomic::{AtomicI32, Ordering},
@@ -42,6 +42,13 @@ pub(crate) fn end_with_signals() -> Result<()> {
 /// The signal that asked for the end.
 pub(crate) fn ended_by() -> Option<i32> {
     Some(SIGNAL.load(Ordering::SeqCst)).filter(|signal| *signal != 0)
+}
+
+/// The exit code of a shell that a signal has ended, and a line that says so.
+pub(crate) fn exit_code() -> Option<ExitCode> {
+    let signal = ended_by()?;
+    eprintln!("dev: signal {signal} ended this before it was through");
+    Some(ExitCode::from(128 + u8::try_from(signal).unwrap_or_default()))
 }
 
 fn groups() -> std::sync::MutexGuard<'static, Vec<Pid>> {

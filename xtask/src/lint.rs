@@ -26,6 +26,9 @@ pub(crate) fn run() -> Result<ExitCode> {
     let mut phases = Phases::default();
     checks(&Places::find()?, &mut phases, None);
     let passed = phases.finish();
+    if let Some(code) = groups::exit_code() {
+        return Ok(code);
+    }
     Ok(if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

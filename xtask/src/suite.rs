@@ -50,9 +50,8 @@ pub(crate) fn run(everything: bool) -> Result<ExitCode> {
     }
     let built = stages(&places, &mut phases, everything);
     let passed = phases.finish();
-    if let Some(signal) = groups::ended_by() {
-        eprintln!("dev: signal {signal} ended this before it was through");
-        return Ok(ExitCode::from(128 + u8::try_from(signal).unwrap_or_default()));
+    if let Some(code) = groups::exit_code() {
+        return Ok(code);
     }
     Ok(match (built?, passed) {
         (false, _) => ExitCode::from(ENVIRONMENT),
