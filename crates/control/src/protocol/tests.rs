@@ -1,6 +1,8 @@
+//! Each request and reply arrives as it was sent, and another version is refused for its version.
+
 use std::time::Duration;
 
-use ebbtide_catalog::Initialization;
+use ebbtide_catalog::{Initialization, Spec};
 use ebbtide_device::host::FsType;
 use serde_json::{Value, json};
 
@@ -185,8 +187,9 @@ fn a_request_that_is_read_has_the_refusal_of_the_control_plane() {
         Request::VolumeCreate(request) => CreateRequest { spec: text.into(), ..request },
         other => panic!("{other:?}"),
     };
-    assert_eq!(CreateVolume::try_from(spec("gp9")).unwrap_err().kind(), ControlErrorKind::Usage);
-    assert_eq!(CreateVolume::try_from(spec("gp3:size=2GiB")).unwrap().spec.to_string(), "gp3:size=2GiB");
+    assert_eq!(CreateVolume::try_from(spec("gp3:size=much")).unwrap_err().kind(), ControlErrorKind::Usage);
+    let asked = Spec::parse("gp3:size=2GiB").unwrap();
+    assert_eq!(CreateVolume::try_from(spec("gp3:size=2GiB")).unwrap().spec, asked);
     let Request::VolumeAttach(request) = attach(ExportRequest::Nbd { address: "udp:1".into() }) else {
         panic!()
     };
