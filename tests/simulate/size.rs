@@ -602,7 +602,7 @@ fn metrics_that_ebs_cannot_have_counted_are_told_and_exit_with_1() {
     assert_eq!(found[0]["time_pct"].as_f64(), Some(100.0));
     let text = told(&arguments, 1);
     for words in [
-        "INCONSISTENT at 2026-11-01T",
+        "INCONSISTENT at 2026-11-01 01:20 UTC",
         "its reads have 4.69 MiB each",
         "EBS counts at most 256 KiB as one operation of gp2",
         "probably given as a rate",
