@@ -11,6 +11,7 @@ mod version;
 use serde::{Deserialize, Serialize};
 
 use crate::exit::{Exit, Report};
+use crate::serve::ServerChange;
 use crate::snapshot::SnapshotCreate;
 use crate::volume::args::{
     AttachArgs, CrashImageArgs, CreateArgs, DetachArgs, FaultArgs, ListArgs, ModifyArgs, NameArgs,
@@ -39,6 +40,8 @@ pub(crate) enum Request {
     Ping,
     /// `serve --status`
     Status,
+    /// `serve --change`
+    ServerChange(ServerChange),
     /// Detach everything and end.
     Stop {
         /// Also where volumes are in use.

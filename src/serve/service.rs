@@ -7,19 +7,22 @@ use std::time::Duration;
 use ebbtide_catalog::Spec;
 use ebbtide_control::{
     AttachVolume, ControlError, ControlPlane, CreateSnapshot, CreateVolume, DetachVolume, Export, FsType,
-    ModifyVolume, MountRequest, NbdAddress, Optimizing, RecordVolume, RecordingView, SetFaults,
+    ModifyVolume, MountRequest, NbdAddress, Optimizing, RecordVolume, RecordingView, ResourceKind, SetFaults,
     TakeCrashImage,
 };
 use ebbtide_device::host::Home;
+use ebbtide_text::closest;
 use serde::Serialize;
 
 use crate::answers::{Deleted, Stopped};
 use crate::control::{Answer, Progress, Request};
-use crate::exit::{Exit, Refusal};
+use crate::exit::{Exit, Refusal, Report};
 use crate::refusal::refuse;
 use crate::volume::args::{AttachArgs, CreateArgs, Fs, ModifyArgs, RecordFile};
 
+use super::attached::AttachedList;
 use super::aws::Ec2Resources;
+use super::change::Changeable;
 use super::recording;
 use super::status::ServerStatus;
 
@@ -28,14 +31,20 @@ use super::status::ServerStatus;
 pub(super) struct Service<'a> {
     plane: &'a dyn ControlPlane,
     home: &'a Home,
-    ec2: Ec2Resources,
+    running: &'a Changeable<'a>,
+    attached: &'a AttachedList<'a>,
     asked_to_stop: AtomicBool,
 }
 
 impl<'a> Service<'a> {
     /// A service for the volumes of a home.
-    pub(super) const fn new(plane: &'a dyn ControlPlane, home: &'a Home, ec2: Ec2Resources) -> Self {
-        Self { plane, home, ec2, asked_to_stop: AtomicBool::new(false) }
+    pub(super) const fn new(
+        plane: &'a dyn ControlPlane,
+        home: &'a Home,
+        running: &'a Changeable<'a>,
+        attached: &'a AttachedList<'a>,
+    ) -> Self {
+        Self { plane, home, running, attached, asked_to_stop: AtomicBool::new(false) }
     }
 
     /// Whether a client has asked the server to end. It does so after the answer has been sent.
@@ -47,17 +56,32 @@ impl<'a> Service<'a> {
     pub(super) fn handle(&self, request: Request, progress: Progress<'_>) -> anyhow::Result<Answer> {
         // Whatever is wrong with a request, a server that stops reports that it does.
         self.plane.ready().map_err(refuse)?;
-        self.leave_to_ec2(&request)?;
+        if let Request::ServerChange(change) = &request {
+            return answer(Exit::Clean, &self.running.apply(change)?);
+        }
+        // Until the request is carried out: EC2 must not begin to look in between.
+        let ec2 = self.running.ec2();
+        leave_to_ec2(&ec2, &request)?;
+        self.carry_out(request, progress).map_err(|error| self.suggest(error))
+    }
+
+    fn carry_out(&self, request: Request, progress: Progress<'_>) -> anyhow::Result<Answer> {
         let plane = self.plane;
         match request {
             Request::Ping => done(Ok(env!("CARGO_PKG_VERSION"))),
             Request::Status => done(Ok(ServerStatus::of(self.home, plane.requests()))),
+            Request::ServerChange(change) => answer(Exit::Clean, &self.running.apply(&change)?),
             Request::Stop { force } => self.stop(force, progress),
             Request::VolumeCreate(args) => done(plane.create_volume(&create(args)?)),
-            Request::VolumeAttach(args) => done(plane.attach_volume(&attach(args)?, progress)),
+            Request::VolumeAttach(args) => {
+                let view = plane.attach_volume(&attach(args.clone())?, progress).map_err(refuse)?;
+                self.attached.attached(&args);
+                answer(Exit::Clean, &view)
+            }
             Request::VolumeDetach(args) => {
                 let request = DetachVolume { name: args.name, force: args.force };
                 let view = plane.detach_volume(&request, progress).map_err(refuse)?;
+                self.attached.ended(&request.name);
                 answer(clean_if(view.is_lossless()), &view)
             }
             Request::VolumeRecord(args) => done(self.record(&args)?),
@@ -67,7 +91,9 @@ impl<'a> Service<'a> {
             Request::VolumeShow(args) => done(plane.volume(&args.name, args.region.as_deref())),
             Request::VolumeDelete(args) => {
                 let deleted = Deleted { deleted: &args.name };
-                done(plane.delete_volume(&args.name).map(|()| deleted))
+                let done = done(plane.delete_volume(&args.name).map(|()| deleted))?;
+                self.attached.ended(&args.name);
+                Ok(done)
             }
             Request::VolumeFault(args) => {
                 done(plane.set_faults(&SetFaults { name: args.name, settings: args.settings }))
@@ -88,25 +114,42 @@ impl<'a> Service<'a> {
         }
     }
 
-    /// Refuses what would contradict the records of EC2. While its endpoint is not served, a volume may be attached: the
-    /// end of this server detaches it, before an endpoint can look.
-    fn leave_to_ec2(&self, request: &Request) -> anyhow::Result<()> {
-        let is_served = self.ec2.is_served();
-        let (name, thing, call) = match request {
-            Request::VolumeDelete(args) => (&args.name, "volume", "delete-volume --volume-id"),
-            Request::VolumeModify(args) => (&args.name, "volume", "modify-volume --volume-id"),
-            Request::VolumeAttach(args) if is_served => (&args.name, "volume", "attach-volume --volume-id"),
-            Request::VolumeDetach(args) if is_served => (&args.name, "volume", "detach-volume --volume-id"),
-            Request::SnapshotDelete(args) => (&args.name, "snapshot", "delete-snapshot --snapshot-id"),
-            _ => return Ok(()),
+    /// A refusal of a name that does not exist, with the one that was meant.
+    fn suggest(&self, error: anyhow::Error) -> anyhow::Error {
+        let Some(ControlError::NotFound { thing, name }) = error.downcast_ref() else { return error };
+        let names = self.running.known_names();
+        let names = match thing {
+            ResourceKind::Volume => names.volumes,
+            ResourceKind::Snapshot => names.snapshots,
         };
-        if !self.ec2.has(name) {
-            return Ok(());
+        let Some(nearest) = closest(name, names.iter().map(String::as_str)) else { return error };
+        let hint = format!("did you mean '{nearest}'? 'ebbtide {thing} list' shows what there is");
+        let refusal = Refusal::usage(error.to_string()).hint(hint);
+        error.context(refusal)
+    }
+
+    /// Attaches again what was attached when the last server ended. What cannot be is in the log, and stays in the list for the next
+    /// start, unless it no longer exists. The answer is a sentence for people.
+    pub(super) fn restore(&self) -> String {
+        let wanted = self.attached.to_restore();
+        let mut count = 0;
+        for args in &wanted {
+            let (name, mount) = (&args.name, args.mount.as_ref().map(|dir| dir.display().to_string()));
+            match self.handle(Request::VolumeAttach(args.clone()), &|_| ()) {
+                Ok(_) => {
+                    count += 1;
+                    tracing::info!(volume = name, mount, "attached again");
+                }
+                Err(error) => {
+                    let report = Report::of(&error);
+                    tracing::error!(volume = name, mount, "the volume could not be attached again: {report}");
+                    if matches!(error.downcast_ref(), Some(ControlError::NotFound { .. })) {
+                        self.attached.ended(name);
+                    }
+                }
+            }
         }
-        let served = if is_served { "" } else { ", while 'ebbtide serve --aws' runs" };
-        Err(Refusal::usage(format!("{thing} '{name}' belongs to EC2 of this home"))
-            .hint(format!("use 'aws ec2 {call} {name}'{served}"))
-            .into())
+        format!("{count} of {} volumes attached again", wanted.len())
     }
 
     /// `volume record`: the file is made first, and goes again where the volume cannot be recorded.
@@ -129,6 +172,27 @@ impl<'a> Service<'a> {
         let lossless = detached.iter().all(|one| one.lost.is_empty() && one.host_errors == 0);
         answer(clean_if(lossless), &Stopped { stopped: self.home.root(), detached })
     }
+}
+
+/// Refuses what would contradict the records of EC2. While its endpoint is not served, a volume may be attached: it is detached
+/// before an endpoint can look, by the end of this server or because `--change` refuses to begin one.
+fn leave_to_ec2(ec2: &Ec2Resources, request: &Request) -> anyhow::Result<()> {
+    let is_served = ec2.is_served();
+    let (name, thing, call) = match request {
+        Request::VolumeDelete(args) => (&args.name, "volume", "delete-volume --volume-id"),
+        Request::VolumeModify(args) => (&args.name, "volume", "modify-volume --volume-id"),
+        Request::VolumeAttach(args) if is_served => (&args.name, "volume", "attach-volume --volume-id"),
+        Request::VolumeDetach(args) if is_served => (&args.name, "volume", "detach-volume --volume-id"),
+        Request::SnapshotDelete(args) => (&args.name, "snapshot", "delete-snapshot --snapshot-id"),
+        _ => return Ok(()),
+    };
+    if !ec2.has(name) {
+        return Ok(());
+    }
+    let served = if is_served { "" } else { ", while 'ebbtide serve --aws' runs" };
+    Err(Refusal::usage(format!("{thing} '{name}' belongs to EC2 of this home"))
+        .hint(format!("use 'aws ec2 {call} {name}'{served}"))
+        .into())
 }
 
 fn done(result: Result<impl Serialize, ControlError>) -> anyhow::Result<Answer> {

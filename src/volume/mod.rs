@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use ebbtide_control::NbdAddress;
 
 use crate::control::{self, Request};
+use crate::disk;
 use crate::exit::{Exit, Refusal};
 use crate::home::HomePath;
 use crate::refusal::refuse;
@@ -45,6 +46,9 @@ pub(crate) fn run(command: &VolumeCommand, place: &HomePath, json: bool) -> anyh
         VolumeCommand::CrashImage(args) => Request::VolumeCrashImage(args.clone()),
     };
     let answer = control::ask(&place.served()?, &request)?;
+    if let VolumeCommand::Attach(_) = command {
+        disk::note_of_attach(&place.served()?, &serde_json::from_value(answer.value.clone())?);
+    }
     if let VolumeCommand::Detach(args) = command {
         warn_of_loss(&args.name, &answer.value);
         record::warn_of_failure(&answer.value["recording"]);
