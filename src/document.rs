@@ -5,6 +5,7 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use ebbtide_report::{Report, TextOptions};
+use ebbtide_text::{closest, did_you_mean};
 
 use crate::exit::Refusal;
 use crate::text;
@@ -38,12 +39,40 @@ pub(crate) fn text_options(color: ColorWhen, details: bool) -> TextOptions {
     TextOptions { columns: columns(), color, details }
 }
 
+/// Which sections of an answer are printed.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct SectionArgs {
+    /// Print these sections of --details alone, by name; a wrong name prints those that there are
+    #[arg(long, value_name = "SECTION", value_delimiter = ',', conflicts_with = "details")]
+    show: Vec<String>,
+}
+
+impl SectionArgs {
+    /// Prints a document, and below it where the rest is; or its sections of `--show` alone.
+    ///
+    /// # Errors
+    /// A section that the document does not have: exit code 2. Standard output takes no more.
+    pub(crate) fn print(&self, document: &Report, options: TextOptions, rest: &str) -> anyhow::Result<()> {
+        if self.show.is_empty() {
+            return print(document, options, rest);
+        }
+        let shown = document.only(&self.show).map_err(|unknown| {
+            let like = closest(&unknown.word, unknown.known.iter().map(String::as_str));
+            let message =
+                format!("--show {}: this answer has no such section{}", unknown.word, did_you_mean(like));
+            Refusal::usage(message).hint(format!("its sections are {}", unknown.known.join(", ")))
+        })?;
+        text::write(&shown.to_text(TextOptions { details: true, ..options }))
+    }
+}
+
 /// Prints a document, and below it where the rest is.
 ///
 /// # Errors
 /// Standard output takes no more.
 pub(crate) fn print(document: &Report, options: TextOptions, rest: &str) -> anyhow::Result<()> {
-    text::write(&format!("{}\n{}", document.to_text(options), options.sentence(rest)))
+    let rest = if rest.is_empty() { String::new() } else { format!("\n{}", options.sentence(rest)) };
+    text::write(&format!("{}{rest}", document.to_text(options)))
 }
 
 /// Writes a document as the page of `--html`.

@@ -3,12 +3,12 @@
 use std::fmt;
 use std::process::ExitCode;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::{text, version};
 
 /// The exit codes, which scripts rely on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[repr(u8)]
 pub(crate) enum Exit {
@@ -34,14 +34,13 @@ impl From<Exit> for ExitCode {
 ///
 /// Return it as it is, or attach it as anyhow context over the error that it explains. The
 /// outermost one of a chain decides.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refusal {
     /// The exit code.
     pub(crate) exit: Exit,
     /// What is wrong, naming the value.
     pub(crate) message: String,
     /// What to do about it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) hint: Option<String>,
 }
 
@@ -80,15 +79,15 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// An error as it is printed and as it travels over the control socket.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// An error as it is printed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Report {
     /// The exit code.
     pub(crate) exit: Exit,
     /// The messages of the chain, outermost first.
     pub(crate) chain: Vec<String>,
     /// What to do about it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) hint: Option<String>,
 }
 

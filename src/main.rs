@@ -87,15 +87,17 @@ fn main() -> ExitCode {
 
 fn carry_out(cli: &Cli) -> anyhow::Result<Exit> {
     match &cli.command {
-        Command::Volume(command) => volume::run(command, &HomePath::of(cli)?, cli.json),
-        Command::Snapshot(command) => snapshot::run(command, &HomePath::of(cli)?.served()?, cli.json),
+        Command::Volume(command) => volume::run(command, &HomePath::of(cli)?, cli.color, cli.json),
+        Command::Snapshot(command) => {
+            snapshot::run(command, &HomePath::of(cli)?.served()?, cli.color, cli.json)
+        }
         Command::Serve(args) if args.stop || args.status || args.change => {
             serve::run(args, &HomePath::of(cli)?.served()?, cli.json)
         }
         Command::Serve(args) => serve::run(args, &HomePath::of(cli)?.made()?, cli.json),
         Command::User(command) => user::run(command, &HomePath::of(cli)?, cli.json),
         Command::Role(command) => user::role::run(command, &HomePath::of(cli)?, cli.json),
-        Command::Load(command) => load::run(command, cli.json),
+        Command::Load(command) => load::run(command, cli.color, cli.json),
         Command::Run(args) => run::run(args, &HomePath::of(cli)?, cli.json),
         Command::Crash(args) => crash::run(args, &HomePath::of(cli)?, cli.json),
         Command::Doctor(args) => doctor::run(args, HomePath::of(cli), cli.color, cli.json),
@@ -121,7 +123,7 @@ fn carry_out(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Simulate(args) => {
             // Without a place for a home there are no overrides to read.
             let home = HomePath::of(cli).map_or(Ok(None), |place| place.existing())?;
-            simulate::run(args, home.as_ref(), cli.json)
+            simulate::run(args, home.as_ref(), cli.color, cli.json)
         }
     }
 }

@@ -4,7 +4,7 @@ mod forecast;
 
 use std::path::Path;
 
-use ebbtide_captured::bundle::BundleError;
+use ebbtide_captured::bundle::{BundleError, Foreign};
 use ebbtide_control::{ControlError, ControlErrorKind};
 use ebbtide_device::host::HostError;
 
@@ -26,6 +26,7 @@ pub(crate) fn refuse_bundle(error: BundleError) -> anyhow::Error {
     use BundleError as E;
     let refusal = Refusal::usage(error.to_string());
     let hint = match &error {
+        E::Foreign { why: Foreign::Elsewhere(kind), .. } => kind.hint().to_owned(),
         E::Foreign { .. } => format!("what is known: {}", ebbtide_captured::KNOWN),
         E::Newer { .. } => "use the ebbtide that wrote it, or a newer one".to_owned(),
         E::SeveralRuns { first, last, .. } => format!("name one, from {} to {last}", first.display()),

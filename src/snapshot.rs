@@ -1,13 +1,15 @@
 //! `ebbtide snapshot`: point-in-time copies of volumes.
 
 use clap::{Args, Subcommand};
-use ebbtide_control::SnapshotView;
+use ebbtide_control::protocol::Request;
+use ebbtide_control::{CreateSnapshot, SnapshotView};
 use ebbtide_device::host::Home;
-use serde::{Deserialize, Serialize};
+use ebbtide_report::{Block, Cell, Report, Section, Table, Tone};
 
-use crate::control::{self, Request};
+use crate::control;
+use crate::document::{ColorWhen, print, text_options};
 use crate::exit::Exit;
-use crate::text::{self, TextTable};
+use crate::text::{self, count, size};
 use crate::volume::args::NameArgs;
 
 /// Point-in-time copies of volumes.
@@ -25,7 +27,7 @@ pub(crate) enum SnapshotCommand {
 }
 
 /// `snapshot create`
-#[derive(Debug, Clone, Args, Serialize, Deserialize)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct SnapshotCreate {
     /// Name of the new snapshot: a-z, 0-9, '.', '_' and '-', at most 63, the first a letter or digit
     pub(crate) name: String,
@@ -38,38 +40,66 @@ pub(crate) struct SnapshotCreate {
 ///
 /// # Errors
 /// What the server refuses; no server.
-pub(crate) fn run(command: &SnapshotCommand, home: &Home, json: bool) -> anyhow::Result<Exit> {
+pub(crate) fn run(
+    command: &SnapshotCommand,
+    home: &Home,
+    color: ColorWhen,
+    json: bool,
+) -> anyhow::Result<Exit> {
     let (request, done) = match command {
         SnapshotCommand::Create(args) => {
             let done = format!("created snapshot {} of volume {}", args.name, args.volume);
-            (Request::SnapshotCreate(args.clone()), done)
+            let SnapshotCreate { name, volume } = args.clone();
+            (Request::SnapshotCreate(CreateSnapshot { name, volume }), done)
         }
         SnapshotCommand::List => (Request::SnapshotList, String::new()),
         SnapshotCommand::Delete(args) => {
-            (Request::SnapshotDelete(args.clone()), format!("deleted snapshot {}", args.name))
+            let NameArgs { name } = args.clone();
+            (Request::SnapshotDelete { name }, format!("deleted snapshot {}", args.name))
         }
     };
     let answer = control::ask(home, &request)?;
     if json {
         text::print_json(&answer.value);
     } else if matches!(command, SnapshotCommand::List) {
-        list(&serde_json::from_value::<Vec<SnapshotView>>(answer.value)?);
+        let document = list(&serde_json::from_value::<Vec<SnapshotView>>(answer.value)?);
+        print(&document, text_options(color, false), "")?;
     } else {
         text::line(&done);
     }
     Ok(answer.exit)
 }
 
-fn list(snapshots: &[SnapshotView]) {
-    let mut table = TextTable::new(&["NAME", "VOLUME", "SIZE", "DATA", "CREATED"]);
-    for snapshot in snapshots {
-        table.row([
-            snapshot.name.clone(),
-            snapshot.from_volume.clone(),
-            text::size(snapshot.size_bytes),
-            text::size(snapshot.data_bytes),
-            snapshot.damage.clone().unwrap_or_else(|| snapshot.created.to_string()),
-        ]);
+fn list(snapshots: &[SnapshotView]) -> Report {
+    let mut blocks = Vec::new();
+    if snapshots.is_empty() {
+        blocks.push(Block::Findings(vec!["no snapshots".to_owned()]));
+    } else {
+        let bytes = snapshots.iter().map(|snapshot| snapshot.allocated_bytes).fold(0, u64::saturating_add);
+        let sentence = format!("{}; {} on the host.", count(snapshots.len(), "snapshot"), size(bytes));
+        blocks.push(Block::Findings(vec![sentence]));
+        blocks.push(Block::Table(table(snapshots)));
     }
-    table.print("no snapshots");
+    Report { sections: vec![Section::new("", blocks)], ..Report::default() }
+}
+
+fn table(snapshots: &[SnapshotView]) -> Table {
+    let row = |snapshot: &SnapshotView| {
+        let created = match &snapshot.damage {
+            Some(damage) => Cell { tone: Tone::Bad, ..Cell::from(damage.as_str()) },
+            None => snapshot.created.to_string().into(),
+        };
+        vec![
+            snapshot.name.as_str().into(),
+            snapshot.from_volume.as_str().into(),
+            size(snapshot.size_bytes).into(),
+            size(snapshot.data_bytes).into(),
+            created,
+        ]
+    };
+    Table {
+        columns: ["Name", "Volume", "Size", "Written", "Created"].map(str::to_owned).to_vec(),
+        rows: snapshots.iter().map(row).collect(),
+        ..Table::default()
+    }
 }

@@ -85,6 +85,11 @@ fn carry_out(running: &Running, fix: &Value, options: &mut Options) -> Result<()
             line.split_once(" = ").ok_or_else(|| format!("{line} is no option with a value"))?;
         let name = name.replace('_', "-");
         options.remove(&format!("{name}#2"));
+        // The option that undoes it is deleted where the fix says so.
+        let undoes = format!("skip-{name}");
+        if fix["text"].as_str().is_some_and(|text| text.contains(&undoes)) {
+            options.remove(&undoes);
+        }
         options.insert(name, value.to_owned());
     }
     Ok(())

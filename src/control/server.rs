@@ -1,17 +1,16 @@
 //! The server's side of the control socket.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, ErrorKind, Read, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
+use ebbtide_control::protocol::{self, Envelope, ProtocolError, Reply, Request};
 use ebbtide_device::host::Home;
 use ebbtide_device::socket;
 use rustix::net::{Shutdown, shutdown};
 
-use super::client::Answer;
-use super::{Envelope, Reply, Request, VERSION};
 use crate::exit::{Exit, Refusal, Report};
 
 /// Longest request line; a spec and a few paths are far below it.
@@ -20,11 +19,12 @@ const MAX_REQUEST: u64 = 64 << 10;
 /// How long a client may take to send its request; a server that stops waits for it.
 const REQUEST_TIME: Duration = Duration::from_secs(2);
 
-/// Reports what is being done; lines go to the client while it waits.
-pub(crate) type Progress<'a> = &'a (dyn Fn(&str) + Sync);
-
-/// How long a client may take to read a part of its answer; a server that stops waits for it.
+/// How long a client may take to read a reply; a server that stops waits for it.
 const REPLY_TIME: Duration = Duration::from_secs(5);
+
+/// How much of a reply goes to the socket in one call, bytes. The kernel applies the timeout of a longer write to each
+/// part of it, so that a client which reads now and then could hold it up for ever.
+const WRITE_BYTES: usize = 16 << 10;
 
 /// The listening control socket; it is removed on drop.
 #[derive(Debug)]
@@ -78,89 +78,245 @@ impl Drop for Listener {
     }
 }
 
-/// Reads one client's request, has it handled and sends the answer. A client that has gone away
-/// does not disturb what it asked for.
-pub(crate) fn serve_client(
-    stream: &UnixStream,
-    handle: impl FnOnce(Request, Progress<'_>) -> anyhow::Result<Answer>,
-) {
-    let gone = AtomicBool::new(stream.set_write_timeout(Some(REPLY_TIME)).is_err());
-    let send = |reply: &Reply| {
+/// A request that was carried out.
+#[derive(Debug)]
+pub(crate) struct Completed {
+    /// How the client is to end.
+    pub(crate) exit: Exit,
+    /// The result.
+    pub(crate) answer: protocol::Answer,
+}
+
+/// Sends the replies to one client. One that has gone away, or does not read, does not disturb what it asked for.
+#[derive(Debug)]
+pub(crate) struct ReplySender<'a> {
+    stream: &'a UnixStream,
+    /// How long the client may take to read a reply.
+    patience: Duration,
+    /// Whether the client is gone. The lock keeps the lines of several threads apart.
+    is_gone: Mutex<bool>,
+}
+
+impl<'a> ReplySender<'a> {
+    const fn new(stream: &'a UnixStream, patience: Duration) -> Self {
+        Self { stream, patience, is_gone: Mutex::new(false) }
+    }
+
+    /// Reports what is being done or waited for.
+    pub(crate) fn progress(&self, text: &str) {
+        self.send(&Reply::Progress(text.to_owned()));
+    }
+
+    /// Reports what the user must know although the request is carried out: a sentence.
+    pub(crate) fn warn(&self, sentence: String) {
+        self.send(&Reply::Warning(sentence));
+    }
+
+    fn send(&self, reply: &Reply) {
         let mut line = serde_json::to_vec(reply).expect("a reply is plain data");
         line.push(b'\n');
-        if !gone.load(Ordering::Relaxed) && (&*stream).write_all(&line).is_err() {
-            gone.store(true, Ordering::Relaxed);
+        let mut is_gone = self.is_gone.lock().unwrap_or_else(PoisonError::into_inner);
+        if !*is_gone {
+            // Half a line may be out: nothing more can follow it.
+            *is_gone = self.write(&line).is_err();
         }
-    };
-    let outcome = read_request(stream).and_then(|request| {
+    }
+
+    fn write(&self, mut line: &[u8]) -> std::io::Result<()> {
+        let mut stream = self.stream;
+        let deadline = Instant::now() + self.patience;
+        while !line.is_empty() {
+            stream.set_write_timeout(Some(left_until(deadline)?))?;
+            let part = &line[..line.len().min(WRITE_BYTES)];
+            match stream.write(part) {
+                Ok(written) => line = &line[written..],
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reads one client's request, has it handled and sends the answer.
+pub(crate) fn serve_client(
+    stream: &UnixStream,
+    handle: impl FnOnce(Request, &ReplySender<'_>) -> anyhow::Result<Completed>,
+) {
+    let replies = ReplySender::new(stream, REPLY_TIME);
+    let outcome = read_request(stream, REQUEST_TIME).and_then(|request| {
         tracing::debug!(?request, "request");
-        handle(request, &|text| send(&Reply::Progress(text.to_owned())))
+        handle(request, &replies)
     });
     match outcome {
-        Ok(Answer { exit, value }) => send(&Reply::Done { exit, value }),
+        Ok(Completed { exit, answer }) => replies.send(&Reply::Done { exit: exit.into(), answer }),
         Err(error) => {
             let report = Report::of(&error);
             if matches!(report.exit, Exit::Environment | Exit::Invariant) {
                 tracing::warn!(exit = ?report.exit, "request failed: {report}");
             }
-            send(&Reply::Failed(report));
+            replies.send(&Reply::Failed(report.into()));
         }
     }
 }
 
-fn read_request(stream: &UnixStream) -> anyhow::Result<Request> {
-    stream.set_read_timeout(Some(REQUEST_TIME))?;
+/// A client's bytes up to a deadline. A timeout of the socket alone would begin again with each byte.
+struct UntilDeadline<'a> {
+    stream: &'a UnixStream,
+    deadline: Instant,
+}
+
+impl Read for UntilDeadline<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
+        let mut stream = self.stream;
+        stream.set_read_timeout(Some(left_until(self.deadline)?))?;
+        stream.read(bytes)
+    }
+}
+
+/// The time until a deadline, which is not zero: a socket takes no timeout of zero.
+fn left_until(deadline: Instant) -> std::io::Result<Duration> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    if left.is_zero() { Err(ErrorKind::TimedOut.into()) } else { Ok(left) }
+}
+
+fn read_request(stream: &UnixStream, patience: Duration) -> anyhow::Result<Request> {
+    let bytes = UntilDeadline { stream, deadline: Instant::now() + patience };
     let mut line = String::new();
-    BufReader::new(stream.take(MAX_REQUEST)).read_line(&mut line).context("no request arrived")?;
+    BufReader::new(bytes.take(MAX_REQUEST)).read_line(&mut line).context("no request arrived")?;
     let envelope: Envelope =
         serde_json::from_str(&line).map_err(|error| Refusal::usage(format!("no request: {error}")))?;
-    if envelope.v != VERSION {
-        let theirs = envelope.v;
-        return Err(Refusal::usage(format!(
-            "the server speaks version {VERSION} of the control protocol, the client version {theirs}"
-        ))
-        .hint("stop the server and start the one that belongs to this ebbtide")
-        .into());
-    }
-    serde_json::from_value(envelope.request)
-        .map_err(|error| Refusal::usage(format!("the request is not understood: {error}")).into())
+    envelope.open().map_err(|error| {
+        let refusal = Refusal::usage(error.to_string());
+        match error {
+            ProtocolError::OtherVersion { .. } => {
+                refusal.hint("stop the server and start the one that belongs to this ebbtide").into()
+            }
+            ProtocolError::UnknownRequest(_) => refusal.into(),
+        }
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use ebbtide_control::protocol::{ExitStatus, RefusedRequest, VERSION};
+
     use super::*;
 
-    fn answer_to(line: &str) -> Reply {
+    /// The replies to the bytes that a client sends.
+    fn replies_to(bytes: &[u8]) -> Vec<Reply> {
         let (client, server) = UnixStream::pair().unwrap();
-        (&client).write_all(line.as_bytes()).unwrap();
+        (&client).write_all(bytes).unwrap();
         client.shutdown(std::net::Shutdown::Write).unwrap();
-        serve_client(&server, |request, progress| {
+        serve_client(&server, |request, replies| {
             assert!(matches!(request, Request::Ping));
-            progress("thinking");
-            Ok(Answer { exit: Exit::Clean, value: serde_json::json!("pong") })
+            replies.progress("thinking");
+            replies.warn("it was hard".to_owned());
+            Ok(Completed { exit: Exit::Finding, answer: protocol::Answer::Pong("1".into()) })
         });
         drop(server);
-        let last = BufReader::new(client).lines().last().unwrap().unwrap();
-        serde_json::from_str(&last).unwrap()
+        // A server that does not read to the end resets the connection after its reply.
+        let lines = BufReader::new(client).lines().map_while(Result::ok);
+        lines.map(|line| serde_json::from_str(&line).unwrap()).collect()
+    }
+
+    /// Of a client whose request was refused, and nothing else.
+    fn refusal_of(bytes: &[u8]) -> RefusedRequest {
+        match &replies_to(bytes)[..] {
+            [Reply::Failed(refused)] => refused.clone(),
+            other => panic!("it was accepted: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_request_is_answered_by_its_progress_its_warnings_and_its_result() {
+        let replies = replies_to(format!("{{\"v\":{VERSION},\"request\":\"ping\"}}\n").as_bytes());
+        let [Reply::Progress(progress), Reply::Warning(warning), Reply::Done { exit, answer }] = &replies[..]
+        else {
+            panic!("{replies:?}")
+        };
+        assert_eq!((progress.as_str(), warning.as_str()), ("thinking", "it was hard"));
+        assert_eq!(*exit, ExitStatus::Finding);
+        assert!(matches!(answer, protocol::Answer::Pong(version) if version == "1"));
     }
 
     #[test]
     fn a_request_of_another_version_is_refused_for_its_version() {
-        let dance =
-            |version: u32| match answer_to(&format!("{{\"v\":{version},\"request\":{{\"dance\":1}}}}\n")) {
-                Reply::Failed(report) => report,
-                other => panic!("it was accepted: {other:?}"),
-            };
-        let report = dance(VERSION + 1);
-        assert_eq!(report.exit, Exit::Usage);
-        assert!(report.chain[0].contains(&format!("client version {}", VERSION + 1)), "{report}");
-        let report = dance(VERSION);
-        assert!(report.chain[0].contains("dance"), "{report}");
-        assert!(matches!(answer_to("hello\n"), Reply::Failed(_)));
-        assert!(matches!(
-            answer_to(&format!("{{\"v\":{VERSION},\"request\":\"ping\"}}\n")),
-            Reply::Done { .. }
-        ));
+        let dance = |version: u32| {
+            refusal_of(format!("{{\"v\":{version},\"request\":{{\"dance\":1}}}}\n").as_bytes())
+        };
+        for theirs in [VERSION - 1, VERSION + 1] {
+            let refused = dance(theirs);
+            assert_eq!(refused.exit, ExitStatus::Usage);
+            let words = format!(
+                "the server speaks version {VERSION} of the control protocol, the client version {theirs}"
+            );
+            assert_eq!(refused.chain, [words]);
+            let hint = "stop the server and start the one that belongs to this ebbtide";
+            assert_eq!(refused.hint.as_deref(), Some(hint));
+        }
+        let refused = dance(VERSION);
+        assert!(refused.chain[0].contains("dance"), "{refused:?}");
+    }
+
+    #[test]
+    fn bytes_that_are_no_request_are_refused_and_the_handler_does_not_see_them() {
+        let endless = vec![b'['; 70_000];
+        let deep = format!("{{\"v\":{VERSION},\"request\":{}\n", "[".repeat(10_000));
+        let garbage: [&[u8]; 7] = [
+            b"",
+            b"\n",
+            b"hello\n",
+            b"\xff\xfe\x00\n",
+            b"{\"v\":-1,\"request\":\"ping\"}\n",
+            &endless,
+            deep.as_bytes(),
+        ];
+        for bytes in garbage {
+            let refused = refusal_of(bytes);
+            let is_plain =
+                ["no request", "no request arrived"].iter().any(|begin| refused.chain[0].starts_with(begin));
+            assert!(is_plain, "{refused:?}");
+        }
+    }
+
+    #[test]
+    fn a_client_that_sends_a_byte_now_and_then_gets_no_more_time_than_a_silent_one() {
+        let (client, server) = UnixStream::pair().unwrap();
+        let refused = std::thread::scope(|scope| {
+            scope.spawn(move || {
+                for _ in 0..400 {
+                    if (&client).write_all(b" ").is_err() {
+                        return;
+                    }
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+            });
+            let refused = read_request(&server, Duration::from_millis(200)).unwrap_err();
+            drop(server);
+            refused
+        });
+        // Otherwise the server reads to the end, where it misses a request.
+        assert_eq!(Report::of(&refused).chain[0], "no request arrived");
+    }
+
+    #[test]
+    fn a_client_that_reads_a_little_now_and_then_gets_no_more_time_than_one_that_does_not() {
+        let (client, server) = UnixStream::pair().unwrap();
+        let long = "x".repeat(8 << 20);
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                let mut some = vec![0; 16 << 10];
+                while (&client).read(&mut some).is_ok_and(|read| read > 0) {
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+            });
+            let replies = ReplySender::new(&server, Duration::from_millis(200));
+            replies.progress(&long);
+            let is_gone = *replies.is_gone.lock().unwrap();
+            drop(server);
+            assert!(is_gone, "the client was waited for");
+        });
     }
 
     #[test]

@@ -12,6 +12,7 @@ use ebbtide_text::{closest, did_you_mean};
 
 use crate::bundle::{parse_device, parse_version};
 use crate::config::{Kind, NamedServer, Slot};
+use crate::document::SectionArgs;
 use crate::duration::parse_interval;
 use crate::load::ServerArgs;
 
@@ -58,6 +59,8 @@ pub(crate) struct DoctorArgs {
     /// Print each finding in full (evidence, fix, gain, risk, cost, sources), and what could not be checked
     #[arg(long, conflicts_with = "explain")]
     pub(super) details: bool,
+    #[command(flatten)]
+    pub(super) sections: SectionArgs,
     /// Also write the answer as a page that opens offline
     #[arg(long, value_name = "FILE", conflicts_with = "explain")]
     pub(super) html: Option<PathBuf>,

@@ -6,6 +6,7 @@ use std::time::Duration;
 use ebbtide_captured::Hints;
 use ebbtide_catalog::Catalog;
 use ebbtide_control::VolumeView;
+use ebbtide_control::protocol::Request;
 use ebbtide_device::host::Home;
 use ebbtide_doctor::LookOptions;
 use ebbtide_doctor::probe::Probe;
@@ -16,13 +17,12 @@ use super::args::LookArgs;
 use super::password;
 use super::refusal::refuse;
 use crate::bundle;
-use crate::control::{Request, ask_if_there};
+use crate::control::ask_if_there;
 use crate::home::HomePath;
 use crate::run::signals;
 use crate::signals::cancel_on;
 use crate::status_line::StatusLine;
 use crate::text::note;
-use crate::volume::args::ListArgs;
 
 /// How long the server of the home may take to name its volumes.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -92,7 +92,7 @@ fn live(look: &LookArgs) -> anyhow::Result<Observation> {
 
 /// The volumes that the server of the home has attached; None where none runs.
 fn own_volumes(home: &Home) -> Option<Vec<OwnVolume>> {
-    let value = ask_if_there(home, &Request::VolumeList(ListArgs { region: None }), PATIENCE)?;
+    let value = ask_if_there(home, &Request::VolumeList { region: None }, PATIENCE)?;
     let volumes: Vec<VolumeView> = serde_json::from_value(value).ok()?;
     let attached = volumes.into_iter().filter_map(|volume| {
         let device = volume.attachment?.device?;

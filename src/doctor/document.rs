@@ -21,11 +21,15 @@ const BRIEF: usize = 80;
 pub(super) fn document(answer: &Answer<'_>) -> Report {
     let mut sections = vec![first(answer)];
     sections.extend(answer.proof.map(proof_text::section));
-    sections.extend(answer.found().iter().map(|finding| of_finding(answer, finding).details()));
+    sections.extend(
+        answer.found().iter().map(|finding| of_finding(answer, finding).named(finding.code).details()),
+    );
     let missing = reasons(answer.observation, answer.findings).into_iter();
     let missing: Vec<Fact> = missing.map(|(reason, codes)| Fact::new(codes.join(" "), reason)).collect();
     if !missing.is_empty() {
-        sections.push(Section::new("Could not be checked", vec![Block::Facts(missing)]).details());
+        sections.push(
+            Section::new("Could not be checked", vec![Block::Facts(missing)]).named("unchecked").details(),
+        );
     }
     Report {
         title: format!("Storage of {}", server(answer.observation)),

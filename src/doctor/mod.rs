@@ -26,7 +26,7 @@ use ebbtide_observe::Observation;
 use ebbtide_report::Report;
 
 use crate::answers;
-use crate::document::{ColorWhen, print, text_options};
+use crate::document::{ColorWhen, text_options};
 use crate::exit::{self, Exit};
 use crate::home::HomePath;
 use crate::text::{line, printable, write};
@@ -89,11 +89,8 @@ pub(crate) fn run(
         write(&printable(&cnf::fragment(&observation, &findings)))?;
     } else {
         let options = text_options(color, args.details);
-        if answer.found().is_empty() {
-            write(&document.to_text(options))?;
-        } else {
-            print(&document, options, more(args))?;
-        }
+        let rest = if answer.found().is_empty() { "" } else { more(args) };
+        args.sections.print(&document, options, rest)?;
     }
     // After the answer, which a full disk does not take away.
     let written = write_files(args, &document);

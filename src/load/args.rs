@@ -17,6 +17,7 @@ use super::server::ServerArgs;
 use super::switch::parse_switch;
 use super::sysbench_args::SysbenchArgs;
 use super::tpcc_args::{TablesArgs, TransactionsArgs, table_sets};
+use crate::document::SectionArgs;
 use crate::exit::Refusal;
 
 /// sysbench's OLTP workloads and TPC-C against any MySQL or MariaDB server.
@@ -243,6 +244,11 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "on|off", default_value = "off", default_missing_value = "on", num_args = 0..=1,
         require_equals = true, value_parser = parse_switch, action = ArgAction::Set, help_heading = "Report")]
     pub(super) histogram: bool,
+    /// Print sysbench's summary, the latency by statement, and what the generator took too
+    #[arg(long, help_heading = "Report")]
+    pub(super) details: bool,
+    #[command(flatten)]
+    pub(super) sections: SectionArgs,
 }
 
 impl RunArgs {

@@ -1,11 +1,14 @@
 //! `ebbtide load`: sysbench's OLTP workloads and TPC-C against any MySQL or MariaDB server.
 //!
-//! [`args`] is the command line in sysbench's words, [`server`] the server and the account, [`order`] knows sysbench's order of them, [`text`] prints sysbench's summary and ours.
+//! [`args`] is the command line in sysbench's words, [`server`] the server and the account, [`order`] knows sysbench's order of
+//! them. [`document`] is the answer of a run, [`text`] has what is in sysbench's layout.
 //! [`tpcc`] and [`tpcc_args`] have what only TPC-C has, [`sysbench_args`] the options of sysbench that are not needed here.
 
 mod args;
+mod document;
 mod order;
 mod server;
+mod summary;
 mod switch;
 mod sysbench_args;
 mod text;
@@ -13,9 +16,11 @@ mod tpcc;
 mod tpcc_args;
 
 use ebbtide_load::{Ended, Generator, LoadError, LoadKind, Prepared, Sample, Workload};
+use ebbtide_report::Report;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::answers::{self, CleanedUp, TablesPrepared};
+use crate::document::{ColorWhen, text_options};
 use crate::exit::{Exit, Refusal};
 use crate::signals::cancel_on;
 use crate::status_line::StatusLine;
@@ -24,12 +29,13 @@ pub(crate) use args::LoadCommand;
 use args::{CleanupArgs, PrepareArgs, RunArgs};
 pub(crate) use order::in_our_order;
 pub(crate) use server::ServerArgs;
+use summary::LoadSummary;
 
 /// Carries a load command out.
 ///
 /// # Errors
 /// Wrong options (exit code 2), and a server that is away or refuses (exit code 3).
-pub(crate) fn run(command: &LoadCommand, json: bool) -> anyhow::Result<Exit> {
+pub(crate) fn run(command: &LoadCommand, color: ColorWhen, json: bool) -> anyhow::Result<Exit> {
     match command {
         LoadCommand::Prepare(args) => args.sysbench.apply()?,
         LoadCommand::Run(args) => args.sysbench.apply()?,
@@ -40,8 +46,8 @@ pub(crate) fn run(command: &LoadCommand, json: bool) -> anyhow::Result<Exit> {
         LoadCommand::Prepare(args) if args.workload == Some(LoadKind::Tpcc) => tpcc::prepare(args, json),
         LoadCommand::Prepare(args) => prepare(args, json),
         LoadCommand::Run(args) => match args.workload {
-            LoadKind::Tpcc => tpcc::run(args, json),
-            LoadKind::Sysbench(workload) => run_workload(args, workload, json),
+            LoadKind::Tpcc => tpcc::run(args, color, json),
+            LoadKind::Sysbench(workload) => run_workload(args, workload, color, json),
         },
         LoadCommand::Check(args) => tpcc::check(args, json),
         LoadCommand::Cleanup(args) => cleanup(args, json),
@@ -113,13 +119,12 @@ fn cleanup(args: &CleanupArgs, json: bool) -> anyhow::Result<Exit> {
     Ok(Exit::Clean)
 }
 
-fn run_workload(args: &RunArgs, workload: Workload, json: bool) -> anyhow::Result<Exit> {
+fn run_workload(args: &RunArgs, workload: Workload, color: ColorWhen, json: bool) -> anyhow::Result<Exit> {
     let options = args.options(workload)?;
     let target = args.server.target()?;
     let cancel = cancel_on([SIGINT, SIGTERM])?;
-    if !json {
-        line(&text::run_header(&target, &options, args.report_interval));
-    }
+    let header = text::run_header(&target, &options, args.report_interval);
+    announce(args, &header, json);
     let mut live = Live::new(args, json);
     let report = ebbtide_load::run(&target, &options, &cancel, &mut |sample| live.take(sample));
     drop(live);
@@ -127,9 +132,26 @@ fn run_workload(args: &RunArgs, workload: Workload, json: bool) -> anyhow::Resul
     if json {
         answers::print(&report);
     } else {
-        line(&text::summary(&text::LoadSummary::of_run(&report), args.histogram));
+        let summary = LoadSummary::of_run(&report);
+        let document = document::document(&summary, None, Vec::new(), &header, args.histogram);
+        let drawn = format!("seed {}; {}", options.clients.seed, options.distribution.describe());
+        print(args, &document, color, &drawn)?;
     }
     verdict(&report.ended, &report.generator)
+}
+
+/// Prints what runs before the lines of its intervals. Without those it is a detail of the answer.
+fn announce(args: &RunArgs, header: &str, json: bool) {
+    if args.report_interval > 0 && !json {
+        line(header);
+    }
+}
+
+/// Prints the answer of a run, with the seed and what its numbers were drawn from.
+fn print(args: &RunArgs, document: &Report, color: ColorWhen, drawn: &str) -> anyhow::Result<()> {
+    let details =
+        if args.details { "" } else { "; sysbench's summary, statements, the generator: --details" };
+    args.sections.print(document, text_options(color, args.details), &format!("{drawn}{details}"))
 }
 
 /// What the report means for the exit code.

@@ -5,16 +5,22 @@ use std::sync::Mutex;
 
 use anyhow::Result;
 use ebbtide_load::tpcc::{
-    self, CheckOptions, ConsistencyReport, TpccOptions, TpccPrepareOptions, TpccReport, WaitMode,
+    self, CheckOptions, ConsistencyReport, TpccOptions, TpccPrepareOptions, TpccReport, TpccTransaction,
+    WaitMode,
 };
 use ebbtide_load::{LoadError, Target};
+use ebbtide_report::{Block, Cell, Fact, Report, Section, Table, Tone};
+use ebbtide_text::fixed;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::args::{CheckArgs, PrepareArgs, RunArgs};
-use super::text::{self, LoadSummary, endpoints};
+use super::document;
+use super::summary::LoadSummary;
+use super::text::{self, endpoints};
 use super::tpcc_args::table_sets;
-use super::{Live, prepared, refuse, verdict};
+use super::{Live, announce, prepared, print, refuse, verdict};
 use crate::answers;
+use crate::document::ColorWhen;
 use crate::exit::{Exit, Refusal};
 use crate::signals::cancel_on;
 use crate::status_line::StatusLine;
@@ -58,13 +64,12 @@ fn prepare_header(target: &Target, options: &TpccPrepareOptions) -> String {
     )
 }
 
-pub(super) fn run(args: &RunArgs, json: bool) -> Result<Exit> {
+pub(super) fn run(args: &RunArgs, color: ColorWhen, json: bool) -> Result<Exit> {
     let options = args.tpcc_options()?;
     let target = args.server.target()?;
     let cancel = cancel_on([SIGINT, SIGTERM])?;
-    if !json {
-        line(&run_header(&target, &options, args.report_interval));
-    }
+    let header = run_header(&target, &options, args.report_interval);
+    announce(args, &header, json);
     let mut live = Live::new(args, json);
     let report = tpcc::run(&target, &options, &cancel, &mut |sample| live.take(sample));
     drop(live);
@@ -72,7 +77,8 @@ pub(super) fn run(args: &RunArgs, json: bool) -> Result<Exit> {
     if json {
         answers::print(&report);
     } else {
-        line(&summary(&report, args.histogram));
+        let drawn = format!("seed {}; {}", options.clients.seed, options.isolation);
+        print(args, &document(&report, &header, args.histogram), color, &drawn)?;
     }
     verdict(&report.outcome.ended, &report.outcome.generator)
 }
@@ -105,85 +111,124 @@ fn wait_words(options: &TpccOptions) -> &'static str {
     }
 }
 
-fn summary(report: &TpccReport, histogram: bool) -> String {
+/// The answer: tpmC first, and each of the five transactions against its limit.
+fn document(report: &TpccReport, header: &str, histogram: bool) -> Report {
     let (outcome, options) = (&report.outcome, &report.options);
-    let summary = LoadSummary::of_outcome(outcome, options.clients.percentile, report.ledger_records);
-    let mut text = figures(report);
-    text.push_str(&text::summary(&summary, histogram));
-    text
+    let summary = LoadSummary::of_outcome(outcome, &options.clients, report.ledger_records);
+    let missed: Vec<&str> = report
+        .by_transaction
+        .iter()
+        .filter(|of_kind| of_kind.within_limit == Some(false))
+        .map(|of_kind| of_kind.transaction.as_str())
+        .collect();
+    let limits = if missed.is_empty() {
+        "all limits of the response kept".to_owned()
+    } else {
+        format!("MISSED the limit of {}", missed.join(", "))
+    };
+    let conditions = document::conditions(&summary);
+    let sentence = format!("{} tpmC {conditions}; {limits}", fixed(report.tpmc, 1));
+    let before = vec![Block::Table(by_transaction(report))];
+    let mut document = document::document(&summary, Some(sentence), before, header, histogram);
+    let figures = Section::new("TPC-C", vec![Block::Facts(figures(report))]).named("tpcc").details();
+    document.sections.insert(1, figures);
+    document
 }
 
-fn figures(report: &TpccReport) -> String {
+fn figures(report: &TpccReport) -> Vec<Fact> {
     let (options, kit) = (&report.options, &report.kit);
-    let mut text = format!(
-        "TPC-C:\n    tpmC:                                {:.1} (New-Order transactions a minute)\n",
-        report.tpmc
-    );
-    let _ = writeln!(
-        text,
-        "    share of the specification's ceiling: {:.1}% of {:.1} tpmC (12.86 for each of {} warehouses){}",
-        report.ceiling_pct,
-        report.ceiling_tpmc,
-        report.tables.all_warehouses(),
-        match options.wait {
-            WaitMode::None => ": without keying and think times this is no tpmC of the specification",
-            WaitMode::Spec => "",
-        }
-    );
-    let _ = writeln!(
-        text,
-        "    kit:                                 {} {} with the statements of {}; specification {}",
-        kit.name, kit.version, kit.statements, kit.revision
-    );
-    let _ =
-        writeln!(text, "    statements per transaction:          {:.1}", report.statements_per_transaction);
-    let _ = writeln!(text, "    wait mode:                           {}", wait_words(options));
+    let mut facts = vec![
+        Fact::new("tpmC", format!("{} (New-Order transactions a minute)", fixed(report.tpmc, 1))),
+        Fact::new(
+            "Ceiling",
+            format!(
+                "{}% of {} tpmC (12.86 for each of {} warehouses){}",
+                fixed(report.ceiling_pct, 1),
+                fixed(report.ceiling_tpmc, 1),
+                report.tables.all_warehouses(),
+                match options.wait {
+                    WaitMode::None => {
+                        ": without keying and think times this is no tpmC of the specification"
+                    }
+                    WaitMode::Spec => "",
+                }
+            ),
+        ),
+        Fact::new(
+            "Kit",
+            format!(
+                "{} {} with the statements of {}; specification {}",
+                kit.name, kit.version, kit.statements, kit.revision
+            ),
+        ),
+        Fact::new("Statements", format!("{} per transaction", fixed(report.statements_per_transaction, 1))),
+        Fact::new("Wait mode", wait_words(options)),
+    ];
     if options.wait == WaitMode::Spec {
         let wanted = 10 * report.tables.all_warehouses();
-        let _ = writeln!(
-            text,
-            "    terminals:                           {} of the {wanted} that the specification has for these warehouses",
-            options.clients.connections
-        );
+        let connections = options.clients.connections;
+        facts.push(Fact::new(
+            "Terminals",
+            format!("{connections} of the {wanted} that the specification has for these warehouses"),
+        ));
     }
-    let _ = writeln!(text, "    isolation level:                     {}", options.isolation);
+    facts.push(Fact::new("Isolation", options.isolation.to_string()));
     let constants = report.constants;
     let of_load = report.tables.c_last.map_or("not known of these tables".into(), |c| c.to_string());
-    let _ = writeln!(
-        text,
-        "    constants of NURand:                 last names {} (load: {of_load}), customers {}, items {}\n",
-        constants.last_name, constants.customer, constants.item
-    );
-    by_transaction(&mut text, report);
-    text
+    facts.push(Fact::new(
+        "NURand",
+        format!(
+            "constants: last names {} (load: {of_load}), customers {}, items {}",
+            constants.last_name, constants.customer, constants.item
+        ),
+    ));
+    facts
 }
 
-fn by_transaction(text: &mut String, report: &TpccReport) {
-    let _ = writeln!(
-        text,
-        "{:<20}{:>8}{:>10}{:>10}{:>10}{:>10}{:>10}{:>10}  p90 against its limit",
-        "By transaction (ms):", "share", "p50", "p90", "p95", "p99", "max", "count"
-    );
-    for of in &report.by_transaction {
-        let response = &of.response;
-        let _ = write!(text, "    {:<16}{:>7.2}%", of.transaction, of.share_pct);
-        let all = [response.p50_us, response.p90_us, response.p95_us, response.p99_us, response.max_us];
-        for us in all {
-            let _ = write!(text, "{:>10.3}", us / 1e3);
-        }
-        let within = match of.within_limit {
-            Some(true) => "kept",
-            Some(false) => "MISSED",
-            None => "none finished",
+fn by_transaction(report: &TpccReport) -> Table {
+    let row = |of_kind: &TpccTransaction| {
+        let response = &of_kind.response;
+        let quantiles = [response.p50_us, response.p90_us, response.p95_us, response.p99_us, response.max_us];
+        let quantiles = quantiles.map(|us| fixed(us / 1e3, 3));
+        let (within, tone) = match of_kind.within_limit {
+            Some(true) => ("kept", Tone::Plain),
+            Some(false) => ("MISSED", Tone::Bad),
+            None => ("none finished", Tone::Caution),
         };
-        let _ = write!(text, "{:>10}  {:.0} s: {within}", response.count, of.limit_s);
-        if of.rolled_back > 0 {
-            let share = 100.0 * of.rolled_back as f64 / response.count.max(1) as f64;
-            let _ = write!(text, "; {} rolled back on purpose ({share:.2}%)", of.rolled_back);
-        }
-        text.push('\n');
+        let rolled_back = if of_kind.rolled_back > 0 {
+            let share = 100.0 * of_kind.rolled_back as f64 / response.count.max(1) as f64;
+            format!("{} on purpose ({}%)", of_kind.rolled_back, fixed(share, 2))
+        } else {
+            "-".to_owned()
+        };
+        let limit = format!("{} s: {within}", fixed(of_kind.limit_s, 0));
+        let mut cells: Vec<Cell> =
+            vec![of_kind.transaction.as_str().into(), format!("{}%", fixed(of_kind.share_pct, 2)).into()];
+        cells.extend(quantiles.map(Cell::from));
+        cells.extend([response.count.to_string().into(), Cell { tone, ..Cell::from(limit) }]);
+        cells.push(rolled_back.into());
+        cells
+    };
+    Table {
+        columns: [
+            "By transaction (ms)",
+            "share",
+            "p50",
+            "p90",
+            "p95",
+            "p99",
+            "max",
+            "count",
+            "p90's limit",
+            "rolled back",
+        ]
+        .map(str::to_owned)
+        .to_vec(),
+        rows: report.by_transaction.iter().map(row).collect(),
+        // Rolled back, p95, max, count, share: the p90 and its limit stay.
+        spare: vec![9, 4, 6, 7, 1],
+        ..Table::default()
     }
-    text.push('\n');
 }
 
 pub(super) fn check(args: &CheckArgs, json: bool) -> Result<Exit> {

@@ -1,25 +1,22 @@
 //! `ebbtide predict`: a server on volumes, in virtual time.
 //!
-//! [`ebbtide_forecast::prediction`] runs the model. [`document`] says what came out, as text and as a page; [`json`] is for
-//! programs. [`profile`] prints the profile that [`ebbtide_forecast::profile`] makes of what was measured.
+//! [`ebbtide_forecast::prediction`] runs the model and says what came out, as a document and as figures. [`profile`] prints the
+//! profile that [`ebbtide_forecast::profile`] makes of what was measured.
 
-mod answer;
-mod charts;
-mod document;
-mod json;
 mod profile;
-mod words;
 
 use std::path::PathBuf;
 
 use ebbtide_device::host::Home;
-use ebbtide_forecast::prediction::{PredictionPlan, PredictionRequest, SPANS, predict};
+use ebbtide_forecast::prediction::{
+    PredictionAnswer, PredictionPlan, PredictionRequest, SPANS, document, figures, predict,
+};
+use ebbtide_forecast::profile::MadeProfile;
 use ebbtide_observe::Files;
 use ebbtide_volume::Nanos;
 
-use self::answer::Answer;
 use crate::answers;
-use crate::document::{self as output, ColorWhen, text_options};
+use crate::document::{self as output, ColorWhen, SectionArgs, text_options};
 use crate::duration::virtual_time;
 use crate::exit::{Exit, Refusal};
 use crate::refusal::{refuse, refused};
@@ -28,9 +25,9 @@ use crate::refusal::{refuse, refused};
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct PredictArgs {
-    /// The server, its workload and what was measured of it: a TOML file (docs/predict.md)
+    /// The server, its workload and what was measured of it: a TOML file (docs/predict.md), or what --profile-from makes one of
     #[arg(value_name = "PROFILE", required_unless_present = "profile_from")]
-    profile: Option<PathBuf>,
+    profile: Vec<PathBuf>,
     /// A volume, as text: gp3:size=500GiB,iops=6000. Several are compared. With logs on volumes of their own:
     /// data=gp3:size=500GiB,redo=io2:size=20GiB,iops=3000,binlog=gp3:size=50GiB; both on one: redo+binlog=SPEC
     #[arg(long, value_name = "SPEC", required_unless_present = "profile_from")]
@@ -59,6 +56,8 @@ pub(crate) struct PredictArgs {
     /// Print every figure with its interval, the I/O by kind of file, and how the model was calibrated too
     #[arg(long)]
     details: bool,
+    #[command(flatten)]
+    sections: SectionArgs,
     /// Write a page with charts, which opens offline
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
@@ -84,14 +83,14 @@ struct ProfileArgs {
     /// With --profile-from: the profile's file [default: standard output]
     #[arg(long, value_name = "FILE", requires = "profile_from")]
     out: Option<PathBuf>,
-    /// With --profile-from and a run of the lab: the arm whose server the profile is of [default: the first]
-    #[arg(long, value_name = "NAME", requires = "profile_from")]
+    /// Of a run of the lab: the arm whose server the profile is of [default: the first]
+    #[arg(long, value_name = "NAME")]
     arm: Option<String>,
-    /// With --profile-from: the server's version where no file has it, such as 8.0.36 or 10.11.6-MariaDB
-    #[arg(long, value_name = "VERSION", requires = "profile_from", value_parser = crate::bundle::parse_version)]
+    /// The server's version where no file of what was measured has it, such as 8.0.36 or 10.11.6-MariaDB
+    #[arg(long, value_name = "VERSION", value_parser = crate::bundle::parse_version)]
     server_version: Option<String>,
-    /// With --profile-from: the device of the data in `iostat -x`, such as nvme1n1
-    #[arg(long, value_name = "[ROLE=]NAME", requires = "profile_from", value_parser = crate::bundle::parse_device)]
+    /// The device of the data in `iostat -x`, such as nvme1n1
+    #[arg(long, value_name = "[ROLE=]NAME", value_parser = crate::bundle::parse_device)]
     device: Vec<(Files, String)>,
 }
 
@@ -107,6 +106,7 @@ const EXAMPLES: &str = "Examples:
   ebbtide predict shop.toml --volume io2:size=600GiB --sweep iops=1000..30000:1000 --json
   ebbtide predict shop.toml --volume data=gp3:size=600GiB,redo=io2:size=20GiB,iops=3000
   ebbtide predict shop.toml --volume gp3:size=600GiB --set server.redo_log_capacity=2GiB
+  ebbtide predict db1.capture --volume io2:size=600GiB,iops=5000
   ebbtide predict --profile-from lab-20261123 --out lab.toml
   ebbtide predict --profile-from db1.capture --set point.volume=gp3:size=500GiB --out db1.toml
 
@@ -126,23 +126,25 @@ pub(crate) fn run(
     if !args.source.profile_from.is_empty() {
         return profile::make(args, &catalog, json);
     }
-    let plan = PredictionPlan::read(&request(args)?, &catalog).map_err(refused)?;
+    let made = profile::of_measured(args, &catalog)?;
+    let plan = PredictionPlan::read(&request(args, made)?, &catalog).map_err(refused)?;
     let predicted = predict(&plan);
-    let answer = Answer::new(&plan, &predicted, catalog.prices(None).expect("the default region has prices"));
-    let document = document::document(&plan, &predicted, &answer);
+    let prices = catalog.prices(None).expect("the default region has prices");
+    let answer = PredictionAnswer::new(&plan, &predicted, prices);
+    let document = document(&plan, &predicted, &answer, &crate::version::of_results());
     if let Some(path) = &args.html {
         output::write_page(path, &document)?;
     }
     if json {
-        answers::print(&json::prediction(&plan, &predicted));
+        answers::print(&figures(&plan, &predicted));
     } else {
-        output::print(&document, text_options(color, args.details), &more(args, &answer, plan.seed))?;
+        args.sections.print(&document, text_options(color, args.details), &more(args, &answer, plan.seed))?;
     }
     Ok(Exit::Clean)
 }
 
 /// The last line: the seed, the prices, and where the rest is.
-fn more(args: &PredictArgs, answer: &Answer<'_>, seed: u64) -> String {
+fn more(args: &PredictArgs, answer: &PredictionAnswer<'_>, seed: u64) -> String {
     let prices = answer.prices().map_or_else(String::new, |prices| format!("; {prices}"));
     let details = if args.details { "" } else { "; intervals, files and calibration: --details" };
     let charts = output::charts(args.html.as_deref());
@@ -150,10 +152,13 @@ fn more(args: &PredictArgs, answer: &Answer<'_>, seed: u64) -> String {
 }
 
 /// The arguments as what is to be predicted.
-fn request(args: &PredictArgs) -> anyhow::Result<PredictionRequest> {
+fn request(args: &PredictArgs, made: Option<MadeProfile>) -> anyhow::Result<PredictionRequest> {
     let sweep = args.sweep.as_deref().map(str::parse).transpose();
+    let is_of_source = |key: &str| made.is_some() && key.starts_with(profile::POINT);
+    let set = args.set.iter().filter(|(key, _)| !is_of_source(key)).cloned().collect();
     Ok(PredictionRequest {
-        profile: args.profile.clone().expect("clap asks for a profile where none is made"),
+        profile: args.profile.first().cloned().expect("clap asks for a profile where none is made"),
+        made,
         volumes: args.volume.clone(),
         clients: args.clients.clone(),
         rates: args.rate.clone(),
@@ -162,7 +167,7 @@ fn request(args: &PredictArgs) -> anyhow::Result<PredictionRequest> {
         sweep: sweep.map_err(refused)?,
         seed: args.seed,
         divided_by: args.divided_by,
-        set: args.set.clone(),
+        set,
     })
 }
 

@@ -6,6 +6,7 @@ use anyhow::Context as _;
 use ebbtide_captured::Hints;
 use ebbtide_catalog::Catalog;
 use ebbtide_forecast::profile::{Draft, MadeProfile, is_run};
+use ebbtide_forecast::server::read_profile;
 use serde::Serialize;
 
 use super::{PredictArgs, ProfileArgs};
@@ -35,7 +36,7 @@ pub(super) struct ProfileMade<'a> {
 /// # Errors
 /// A source that cannot be read, or that lacks something which `--set` does not give: exit code 2.
 pub(super) fn make(args: &PredictArgs, catalog: &Catalog, json: bool) -> anyhow::Result<Exit> {
-    let mut draft = draft(&args.source)?;
+    let mut draft = draft(&args.source.profile_from, &args.source)?;
     draft.set(&args.set).map_err(refused)?;
     let made = draft.finish(catalog, args.seed).map_err(refused)?;
     let text = text(args, &made);
@@ -69,9 +70,49 @@ fn show(args: &PredictArgs, made: &MadeProfile, text: String, json: bool) -> any
     Ok(())
 }
 
-fn draft(source: &ProfileArgs) -> anyhow::Result<Draft> {
-    let paths = &source.profile_from;
-    if let [dir] = &paths[..]
+/// The profile of what was measured, where the files are none: those of [`make`], given in place of one.
+///
+/// # Errors
+/// As [`make`]; options of such files beside a profile.
+pub(super) fn of_measured(args: &PredictArgs, catalog: &Catalog) -> anyhow::Result<Option<MadeProfile>> {
+    if let [path] = &args.profile[..]
+        && (path.extension().is_some_and(|extension| extension == "toml") || read_profile(path).is_ok())
+    {
+        let source = &args.source;
+        let given = [
+            ("--arm", source.arm.is_some()),
+            ("--server-version", source.server_version.is_some()),
+            ("--device", !source.device.is_empty()),
+        ];
+        return match given.into_iter().find(|(_, is_given)| *is_given) {
+            Some((option, _)) => {
+                let message = format!("{option}: {} is a profile, which says it", path.display());
+                Err(Refusal::usage(message).hint("change its file, or give --set KEY=VALUE").into())
+            }
+            None => Ok(None),
+        };
+    }
+    // A point is what was measured: its keys belong to the source, the others to the prediction.
+    let of_points = args.set.iter().filter(|(key, _)| key.starts_with(POINT)).cloned().collect::<Vec<_>>();
+    let mut draft = draft(&args.profile, &args.source)?;
+    draft.set(&of_points).map_err(refused)?;
+    match draft.finish(catalog, args.seed) {
+        Ok(made) => Ok(Some(made)),
+        // What the source lacks may be among the others.
+        Err(_) if of_points.len() < args.set.len() => {
+            let mut draft = self::draft(&args.profile, &args.source)?;
+            draft.set(&args.set).map_err(refused)?;
+            draft.finish(catalog, args.seed).map(Some).map_err(refused)
+        }
+        Err(error) => Err(refused(error)),
+    }
+}
+
+/// What keys of points begin with.
+pub(super) const POINT: &str = "point.";
+
+fn draft(paths: &[PathBuf], source: &ProfileArgs) -> anyhow::Result<Draft> {
+    if let [dir] = paths
         && is_run(dir)
     {
         return Draft::of_run(dir, source.arm.as_deref()).map_err(refused);

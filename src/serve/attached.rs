@@ -6,24 +6,24 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anyhow::Context as _;
+use ebbtide_control::protocol::{AttachRequest, ExportRequest, MountPoint};
 use ebbtide_device::host::Home;
 use serde::{Deserialize, Serialize};
 
 use crate::exit::Refusal;
-use crate::volume::args::AttachArgs;
 
 /// The file.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Saved {
     /// In the order in which they were attached.
-    attached: Vec<AttachArgs>,
+    attached: Vec<AttachRequest>,
 }
 
 /// What commands have attached, as it is saved.
 #[derive(Debug)]
 pub(super) struct AttachedList<'a> {
     home: &'a Home,
-    entries: Mutex<Vec<AttachArgs>>,
+    entries: Mutex<Vec<AttachRequest>>,
 }
 
 impl<'a> AttachedList<'a> {
@@ -46,21 +46,23 @@ impl<'a> AttachedList<'a> {
     }
 
     /// What is to be attached again: a directory before those below it, otherwise as it was attached.
-    pub(super) fn to_restore(&self) -> Vec<AttachArgs> {
+    pub(super) fn to_restore(&self) -> Vec<AttachRequest> {
         let mut entries = self.lock().clone();
         // The sort is stable.
-        entries.sort_by_key(|args| args.mount.as_ref().map_or(0, |dir| depth(dir)));
+        entries.sort_by_key(|request| mount_of(request).map_or(0, depth));
         entries
     }
 
     /// A volume was attached.
-    pub(super) fn attached(&self, args: &AttachArgs) {
-        // The file system is there by now. A start destroys nothing.
-        let args = AttachArgs { execute: false, ..args.clone() };
+    pub(super) fn attached(&self, mut request: AttachRequest) {
+        if let ExportRequest::Block { mount: Some(mount) } = &mut request.export {
+            // The file system is there by now. A start destroys nothing.
+            mount.destroy = false;
+        }
         let mut entries = self.lock();
-        match entries.iter_mut().find(|known| known.name == args.name) {
-            Some(known) => *known = args,
-            None => entries.push(args),
+        match entries.iter_mut().find(|known| known.name == request.name) {
+            Some(known) => *known = request,
+            None => entries.push(request),
         }
         self.save(entries);
     }
@@ -75,12 +77,12 @@ impl<'a> AttachedList<'a> {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<AttachArgs>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<AttachRequest>> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The volume is attached or detached all the same where it cannot be saved.
-    fn save(&self, entries: MutexGuard<'_, Vec<AttachArgs>>) {
+    fn save(&self, entries: MutexGuard<'_, Vec<AttachRequest>>) {
         let saved = self.home.save_attached(&bytes(&Saved { attached: entries.clone() }));
         if let Err(error) = saved {
             let error = format!("{:#}", anyhow::Error::new(error));
@@ -93,7 +95,15 @@ impl<'a> AttachedList<'a> {
 }
 
 fn bytes(saved: &Saved) -> Vec<u8> {
-    serde_json::to_vec_pretty(saved).expect("arguments were read from UTF-8 text")
+    serde_json::to_vec_pretty(saved).expect("the requests arrived as UTF-8 text")
+}
+
+/// The directory where a volume is to be mounted.
+pub(super) fn mount_of(request: &AttachRequest) -> Option<&Path> {
+    match &request.export {
+        ExportRequest::Block { mount: Some(MountPoint { dir, .. }) } => Some(dir),
+        _ => None,
+    }
 }
 
 fn depth(dir: &Path) -> usize {
@@ -102,25 +112,27 @@ fn depth(dir: &Path) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
+    use ebbtide_device::host::FsType;
 
     use super::*;
 
-    fn args(name: &str, mount: Option<&str>) -> AttachArgs {
-        AttachArgs {
+    fn request(name: &str, mount: Option<&str>) -> AttachRequest {
+        let mount = mount.map(|dir| MountPoint { dir: dir.into(), fs: FsType::Xfs, destroy: true });
+        AttachRequest {
             name: name.to_owned(),
-            mount: mount.map(PathBuf::from),
-            fs: None,
-            nbd: None,
+            export: ExportRequest::Block { mount },
             instance: None,
-            execute: true,
             over_limit: false,
-            shadow: Vec::new(),
+            shadows: Vec::new(),
         }
     }
 
-    fn names(entries: &[AttachArgs]) -> Vec<&str> {
-        entries.iter().map(|args| args.name.as_str()).collect()
+    fn destroys(request: &AttachRequest) -> bool {
+        matches!(&request.export, ExportRequest::Block { mount: Some(mount) } if mount.destroy)
+    }
+
+    fn names(entries: &[AttachRequest]) -> Vec<&str> {
+        entries.iter().map(|request| request.name.as_str()).collect()
     }
 
     #[test]
@@ -135,13 +147,13 @@ mod tests {
             ("db", Some("/srv/db")),
             ("web", Some("/srv/a")),
         ] {
-            list.attached(&args(name, mount));
+            list.attached(request(name, mount));
         }
         list.ended("gone");
-        list.attached(&args("net", None));
+        list.attached(request("net", None));
         let again = AttachedList::begin(lock.home(), true).unwrap().to_restore();
         assert_eq!(names(&again), ["net", "db", "web", "below"]);
-        assert!(again.iter().all(|args| !args.execute));
+        assert!(!again.iter().any(destroys));
         // A server that does not restore begins with none attached, which is what the next one finds.
         AttachedList::begin(lock.home(), false).unwrap();
         assert_eq!(names(&AttachedList::begin(lock.home(), true).unwrap().to_restore()), Vec::<&str>::new());

@@ -479,8 +479,9 @@ fn certificate(
     Ok(config)
 }
 
+/// The clock of this machine.
 #[derive(Debug)]
-struct SystemClock;
+pub(super) struct SystemClock;
 
 impl Clock for SystemClock {
     fn now_ms(&self) -> u64 {

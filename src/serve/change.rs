@@ -1,15 +1,19 @@
 //! `serve --change`: what a running server takes without a restart, the AWS endpoint and the level of its log.
 
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError,
+};
 use std::time::{Duration, Instant};
 
-use ebbtide_control::{ControlPlane as _, LiveControl, Names};
+use anyhow::Context as _;
+use ebbtide_control::protocol::{Request, ServerChange, ServerChanged};
+use ebbtide_control::{ControlPlane, LiveControl, Names};
 use ebbtide_device::host::Home;
-use serde::{Deserialize, Serialize};
 
-use super::aws::{self, AwsArgs, Ec2Resources, Listening};
+use super::aws::{self, AwsArgs, Ec2Resources, Listening, SystemClock};
 use super::log::{self, LogLevel};
-use crate::control::{self, Request};
+use super::sampling::{Sampling, Volumes};
+use crate::control;
 use crate::exit::{Exit, Refusal};
 use crate::refusal::refuse;
 use crate::text;
@@ -17,22 +21,11 @@ use crate::text;
 /// How long the endpoint waits for requests that are being carried out.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What a running server is to change.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct ServerChange {
-    /// Which events are logged from now on.
-    log: Option<String>,
-    /// The options of the AWS endpoint that begins now, as words; empty for none.
-    aws: Vec<String>,
-}
-
-/// What `serve --change` prints.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct ServerChanged {
-    /// The filter of the log that holds now; null where it was not changed.
-    log: Option<String>,
-    /// URL of the AWS endpoint; null where none is served.
-    aws: Option<String>,
+/// What samples the volumes: the endpoint does so for itself, and two would write the same history.
+#[derive(Debug)]
+struct Sampler {
+    listening: Option<Listening>,
+    sampling: Option<Sampling>,
 }
 
 /// The parts of a running server that can be changed.
@@ -41,7 +34,7 @@ pub(super) struct Changeable<'a> {
     plane: &'a Arc<LiveControl>,
     home: &'a Home,
     log: LogLevel,
-    listening: Mutex<Option<Listening>>,
+    sampler: Mutex<Sampler>,
     ec2: RwLock<Ec2Resources>,
 }
 
@@ -49,7 +42,7 @@ impl<'a> Changeable<'a> {
     /// A server with the endpoint of its command line.
     ///
     /// # Errors
-    /// As of [`aws::start`].
+    /// As of [`aws::start`]; the system refuses a thread.
     pub(super) fn start(
         plane: &'a Arc<LiveControl>,
         home: &'a Home,
@@ -57,7 +50,9 @@ impl<'a> Changeable<'a> {
         args: &AwsArgs,
     ) -> anyhow::Result<Self> {
         let (listening, ec2) = aws::start(args, home, Arc::clone(plane))?;
-        Ok(Self { plane, home, log, listening: Mutex::new(listening), ec2: RwLock::new(ec2) })
+        let sampling = if listening.is_none() { Some(sample(plane, home)?) } else { None };
+        let sampler = Mutex::new(Sampler { listening, sampling });
+        Ok(Self { plane, home, log, sampler, ec2: RwLock::new(ec2) })
     }
 
     /// What EC2 has in this home. While it is held, no endpoint begins.
@@ -84,8 +79,8 @@ impl<'a> Changeable<'a> {
     }
 
     fn begin_endpoint(&self, args: &AwsArgs) -> anyhow::Result<()> {
-        let mut listening = self.listening.lock().unwrap_or_else(PoisonError::into_inner);
-        if listening.is_some() {
+        let mut sampler = self.sampler();
+        if sampler.listening.is_some() {
             let url = aws::url(self.home).unwrap_or_default();
             return Err(Refusal::usage(format!("the AWS endpoint is served already, at {url}"))
                 .hint("its options change with a restart: 'ebbtide serve --stop'")
@@ -103,8 +98,25 @@ impl<'a> Changeable<'a> {
             .hint(format!("'ebbtide volume detach {name}', then change the server again"))
             .into());
         }
-        (*listening, *ec2) = aws::start(args, self.home, Arc::clone(self.plane))?;
-        Ok(())
+        // It stores what it has of the present minute, which the endpoint reads.
+        sampler.sampling = None;
+        match aws::start(args, self.home, Arc::clone(self.plane)) {
+            Ok(started) => {
+                (sampler.listening, *ec2) = started;
+                Ok(())
+            }
+            Err(error) => {
+                match sample(self.plane, self.home) {
+                    Ok(sampling) => sampler.sampling = Some(sampling),
+                    Err(error) => tracing::error!("metrics are lost from now on: {error:#}"),
+                }
+                Err(error)
+            }
+        }
+    }
+
+    fn sampler(&self) -> MutexGuard<'_, Sampler> {
+        self.sampler.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// EC2's resources while no request looks at them. It is not waited for long: a stop waits for this.
@@ -128,12 +140,21 @@ impl<'a> Changeable<'a> {
         }
     }
 
-    /// Ends the endpoint.
+    /// Ends the endpoint, and takes the last samples.
     pub(super) fn stop(&self) {
-        if let Some(listening) = &mut *self.listening.lock().unwrap_or_else(PoisonError::into_inner) {
+        let mut sampler = self.sampler();
+        if let Some(listening) = &mut sampler.listening {
             listening.stop();
         }
+        sampler.sampling = None;
     }
+}
+
+/// Samples the volumes of a server without the AWS endpoint.
+fn sample(plane: &Arc<LiveControl>, home: &Home) -> anyhow::Result<Sampling> {
+    let control: Arc<dyn ControlPlane> = Arc::<LiveControl>::clone(plane);
+    Sampling::start(Volumes::new(control, home.clone()), Arc::new(SystemClock))
+        .context(Refusal::environment("the server cannot sample its volumes"))
 }
 
 /// Asks the server of a home to change.

@@ -21,13 +21,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use clap::Args;
+use ebbtide_control::protocol::Request;
 use ebbtide_control::{ControlPlane as _, LiveControl};
 use ebbtide_device::host::{Home, HomeError, HomeLock, Host, HostOptions, release_dying};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::answers::{self, Serving};
-use crate::control::{self, Listener, Request};
+use crate::control::{self, Listener};
 use crate::disk::DiskWatch;
 use crate::exit::{Exit, Refusal};
 use crate::refusal::refuse;
@@ -35,7 +36,6 @@ use crate::text;
 use attached::AttachedList;
 use aws::AwsArgs;
 use change::Changeable;
-pub(crate) use change::ServerChange;
 use log::{LogFormat, LogLevel};
 use service::Service;
 
@@ -231,12 +231,16 @@ fn accept<'scope>(
         }
         match client {
             Ok(client) => {
-                scope.spawn(move || {
-                    control::serve_client(&client, |request, progress| service.handle(request, progress));
+                let serve = move || {
+                    control::serve_client(&client, |request, replies| service.handle(request, replies));
                     if service.is_asked_to_stop() {
                         let _ = stop.send("a request to stop");
                     }
-                });
+                };
+                // `Scope::spawn` panics where there is no thread left: a crowd of clients would end the server.
+                if let Err(error) = std::thread::Builder::new().spawn_scoped(scope, serve) {
+                    tracing::warn!("cannot serve a client: {error}");
+                }
             }
             Err(error) => {
                 tracing::warn!("cannot accept a client: {error}");

@@ -1,4 +1,4 @@
-//! The thread that samples the volumes of the AWS endpoint for CloudWatch, once a second.
+//! The thread that samples the volumes of a server for the history, once a second.
 
 use std::io;
 use std::sync::{Arc, mpsc};
@@ -7,10 +7,88 @@ use std::time::Duration;
 
 use ebbtide_cloud::front::Clock;
 use ebbtide_cloud::monitoring::{Monitoring, TickError};
-use ebbtide_control::ControlError;
+use ebbtide_control::{ControlError, ControlPlane, VolumeCounters};
+use ebbtide_device::host::Home;
+use ebbtide_history::{History, Reading, SeriesKey};
 
 /// Between samples, in milliseconds. Each is taken at the beginning of a second, so that one begins each minute.
 const EVERY_MS: u64 = 1_000;
+
+/// What is sampled. Once the control plane stops, an attempt fails with [`ControlError::Stopping`].
+pub(super) trait Sampled: Send {
+    /// Takes a sample at a time, in milliseconds since 1970.
+    fn tick(&mut self, now_ms: u64) -> anyhow::Result<()>;
+
+    /// Takes the last sample, and stores what the present minute has.
+    fn close(&mut self, now_ms: u64) -> anyhow::Result<()>;
+}
+
+/// The volumes of the AWS endpoint and all others, for CloudWatch.
+impl Sampled for Arc<Monitoring> {
+    fn tick(&mut self, now_ms: u64) -> anyhow::Result<()> {
+        Monitoring::tick(self, now_ms).map_err(|error| match error {
+            TickError::Control(error) => error.into(),
+            error => error.into(),
+        })
+    }
+
+    fn close(&mut self, now_ms: u64) -> anyhow::Result<()> {
+        Ok(Monitoring::close(self, now_ms)?)
+    }
+}
+
+/// All volumes of a server without the AWS endpoint. The history is opened with the first volume that is attached, so that a
+/// server that only creates and deletes has no file of it.
+#[derive(Debug)]
+pub(super) struct Volumes {
+    control: Arc<dyn ControlPlane>,
+    home: Home,
+    history: Option<History>,
+}
+
+impl Volumes {
+    /// Those of a control plane, with their history in a home.
+    pub(super) fn new(control: Arc<dyn ControlPlane>, home: Home) -> Self {
+        Self { control, home, history: None }
+    }
+
+    fn record(&mut self, now_ms: u64) -> anyhow::Result<()> {
+        let counters = self.control.counters()?;
+        if self.history.is_none() && !counters.is_empty() {
+            self.home.make_history()?;
+            self.history = Some(History::open(self.home.root(), ebbtide_history::Options::default())?);
+        }
+        let Some(history) = &self.history else { return Ok(()) };
+        let reading = |VolumeCounters { name, since, stats, .. }| Reading {
+            key: SeriesKey::volume(name),
+            kind: String::new(),
+            since,
+            stats,
+            balances: None,
+        };
+        history.record(now_ms, counters.into_iter().map(reading).collect())?;
+        Ok(history.keep_up(now_ms)?)
+    }
+}
+
+impl Sampled for Volumes {
+    fn tick(&mut self, now_ms: u64) -> anyhow::Result<()> {
+        self.record(now_ms)
+    }
+
+    fn close(&mut self, now_ms: u64) -> anyhow::Result<()> {
+        match self.record(now_ms) {
+            // The latest tick was the last sample then.
+            Err(error) if is_stopping(&error) => {}
+            other => other?,
+        }
+        Ok(self.history.as_ref().map_or(Ok(()), History::publish)?)
+    }
+}
+
+fn is_stopping(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(ControlError::Stopping))
+}
 
 /// A running sampler.
 #[derive(Debug)]
@@ -24,11 +102,11 @@ impl Sampling {
     ///
     /// # Errors
     /// The system refuses a thread.
-    pub(super) fn start(monitoring: Arc<Monitoring>, clock: Arc<dyn Clock>) -> io::Result<Self> {
+    pub(super) fn start(mut sampled: impl Sampled + 'static, clock: Arc<dyn Clock>) -> io::Result<Self> {
         let (stop, stopped) = mpsc::channel();
         let thread = thread::Builder::new()
-            .name("cloudwatch".to_owned())
-            .spawn(move || sample(&monitoring, &*clock, &stopped))?;
+            .name("history".to_owned())
+            .spawn(move || sample(&mut sampled, &*clock, &stopped))?;
         Ok(Self { thread: Some(thread), stop: Some(stop) })
     }
 
@@ -48,17 +126,17 @@ impl Drop for Sampling {
     }
 }
 
-fn sample(monitoring: &Monitoring, clock: &dyn Clock, stopped: &mpsc::Receiver<()>) {
+fn sample(sampled: &mut dyn Sampled, clock: &dyn Clock, stopped: &mpsc::Receiver<()>) {
     let mut is_failing = false;
     loop {
-        match monitoring.tick(clock.now_ms()) {
+        match sampled.tick(clock.now_ms()) {
             Ok(()) => is_failing = false,
-            Err(TickError::Control(ControlError::Stopping)) => break,
+            Err(error) if is_stopping(&error) => break,
             // A full disk fails every second: one line is enough.
             Err(_) if is_failing => {}
             Err(error) => {
                 is_failing = true;
-                tracing::error!("metrics are lost: {:#}", anyhow::Error::new(error));
+                tracing::error!("metrics are lost: {error:#}");
             }
         }
         let wait = EVERY_MS - clock.now_ms() % EVERY_MS;
@@ -67,7 +145,7 @@ fn sample(monitoring: &Monitoring, clock: &dyn Clock, stopped: &mpsc::Receiver<(
             Ok(()) | Err(mpsc::RecvTimeoutError::Disconnected) => break,
         }
     }
-    if let Err(error) = monitoring.close(clock.now_ms()) {
-        tracing::warn!("the metrics of the last minute are lost: {:#}", anyhow::Error::new(error));
+    if let Err(error) = sampled.close(clock.now_ms()) {
+        tracing::warn!("the metrics of the last minute are lost: {error:#}");
     }
 }

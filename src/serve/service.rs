@@ -1,30 +1,26 @@
-//! The socket's adapter of the control plane: requests of the protocol become typed ones, typed views
-//! become JSON.
+//! The socket's adapter of the control plane: each request of the protocol becomes a call of [`ControlPlane`], and what that
+//! returns the answer.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
-use ebbtide_catalog::Spec;
+use ebbtide_control::protocol::{Answer, AttachRequest, Request};
 use ebbtide_control::{
-    AttachVolume, ControlError, ControlPlane, CreateSnapshot, CreateVolume, DetachVolume, Export, FsType,
-    ModifyVolume, MountRequest, NbdAddress, Optimizing, RecordVolume, RecordingView, ResourceKind, SetFaults,
-    TakeCrashImage,
+    AttachVolume, ControlError, ControlPlane, CreateVolume, DetachVolume, ModifyVolume, RecordVolume,
+    RecordingView, ResourceKind, VolumeDetail,
 };
 use ebbtide_device::host::Home;
 use ebbtide_text::closest;
-use serde::Serialize;
 
-use crate::answers::{Deleted, Stopped};
-use crate::control::{Answer, Progress, Request};
+use crate::control::{Completed, ReplySender};
 use crate::exit::{Exit, Refusal, Report};
 use crate::refusal::refuse;
-use crate::volume::args::{AttachArgs, CreateArgs, Fs, ModifyArgs, RecordFile};
 
-use super::attached::AttachedList;
+use super::attached::{AttachedList, mount_of};
 use super::aws::Ec2Resources;
 use super::change::Changeable;
 use super::recording;
-use super::status::ServerStatus;
+use super::status;
 
 /// Answers the clients of one home's socket.
 #[derive(Debug)]
@@ -53,63 +49,54 @@ impl<'a> Service<'a> {
     }
 
     /// Carries out one request.
-    pub(super) fn handle(&self, request: Request, progress: Progress<'_>) -> anyhow::Result<Answer> {
+    pub(super) fn handle(&self, request: Request, replies: &ReplySender<'_>) -> anyhow::Result<Completed> {
         // Whatever is wrong with a request, a server that stops reports that it does.
         self.plane.ready().map_err(refuse)?;
         if let Request::ServerChange(change) = &request {
-            return answer(Exit::Clean, &self.running.apply(change)?);
+            return Ok(clean(self.running.apply(change)?));
         }
         // Until the request is carried out: EC2 must not begin to look in between.
         let ec2 = self.running.ec2();
         leave_to_ec2(&ec2, &request)?;
-        self.carry_out(request, progress).map_err(|error| self.suggest(error))
+        self.carry_out(request, replies).map_err(|error| self.suggest(error))
     }
 
-    fn carry_out(&self, request: Request, progress: Progress<'_>) -> anyhow::Result<Answer> {
+    fn carry_out(&self, request: Request, replies: &ReplySender<'_>) -> anyhow::Result<Completed> {
         let plane = self.plane;
+        let progress: ebbtide_control::Progress<'_> = &|text| replies.progress(text);
         match request {
-            Request::Ping => done(Ok(env!("CARGO_PKG_VERSION"))),
-            Request::Status => done(Ok(ServerStatus::of(self.home, plane.requests()))),
-            Request::ServerChange(change) => answer(Exit::Clean, &self.running.apply(&change)?),
+            Request::Ping => Ok(clean(Answer::Pong(env!("CARGO_PKG_VERSION").to_owned()))),
+            Request::Status => Ok(clean(status::server_status(self.home, plane.requests()))),
+            Request::ServerChange(change) => Ok(clean(self.running.apply(&change)?)),
             Request::Stop { force } => self.stop(force, progress),
-            Request::VolumeCreate(args) => done(plane.create_volume(&create(args)?)),
-            Request::VolumeAttach(args) => {
-                let view = plane.attach_volume(&attach(args.clone())?, progress).map_err(refuse)?;
-                self.attached.attached(&args);
-                answer(Exit::Clean, &view)
+            Request::VolumeCreate(request) => {
+                done(CreateVolume::try_from(request).and_then(|request| plane.create_volume(&request)))
             }
-            Request::VolumeDetach(args) => {
-                let request = DetachVolume { name: args.name, force: args.force };
-                let view = plane.detach_volume(&request, progress).map_err(refuse)?;
-                self.attached.ended(&request.name);
-                answer(clean_if(view.is_lossless()), &view)
+            Request::VolumeAttach(request) => Ok(clean(self.attach(request, progress)?)),
+            Request::VolumeDetach(request) => self.detach(&request, replies),
+            Request::VolumeRecord { name, file } => self.record(name, &file),
+            Request::VolumeRecordEnd { name } => {
+                let view = plane.end_recording(&name).map_err(refuse)?;
+                warn_of_loss(&view, replies);
+                Ok(clean(view))
             }
-            Request::VolumeRecord(args) => done(self.record(&args)?),
-            Request::VolumeRecordEnd(args) => done(plane.end_recording(&args.name)),
-            Request::VolumeModify(args) => done(plane.modify_volume(&modify(args)?, progress)),
-            Request::VolumeList(args) => done(plane.volumes(args.region.as_deref())),
-            Request::VolumeShow(args) => done(plane.volume(&args.name, args.region.as_deref())),
-            Request::VolumeDelete(args) => {
-                let deleted = Deleted { deleted: &args.name };
-                let done = done(plane.delete_volume(&args.name).map(|()| deleted))?;
-                self.attached.ended(&args.name);
-                Ok(done)
+            Request::VolumeModify(request) => done(
+                ModifyVolume::try_from(request).and_then(|request| plane.modify_volume(&request, progress)),
+            ),
+            Request::VolumeList { region } => done(plane.volumes(region.as_deref())),
+            Request::VolumeShow { name, region } => done(plane.volume(&name, region.as_deref())),
+            Request::VolumeDelete { name } => {
+                plane.delete_volume(&name).map_err(refuse)?;
+                self.attached.ended(&name);
+                Ok(clean(Answer::Deleted(name)))
             }
-            Request::VolumeFault(args) => {
-                done(plane.set_faults(&SetFaults { name: args.name, settings: args.settings }))
-            }
-            Request::VolumeCrashImage(args) => {
-                let request = TakeCrashImage { name: args.name, image: args.image, seed: args.seed };
-                done(plane.take_crash_image(&request))
-            }
+            Request::VolumeFault(request) => done(plane.set_faults(&request)),
+            Request::VolumeCrashImage(request) => done(plane.take_crash_image(&request)),
             Request::Calibrate { quick } => done(plane.calibrate(quick, progress)),
-            Request::SnapshotCreate(args) => {
-                done(plane.create_snapshot(&CreateSnapshot { name: args.name, volume: args.volume }))
-            }
+            Request::SnapshotCreate(request) => done(plane.create_snapshot(&request)),
             Request::SnapshotList => done(plane.snapshots()),
-            Request::SnapshotDelete(args) => {
-                let deleted = Deleted { deleted: &args.name };
-                done(plane.delete_snapshot(&args.name).map(|()| deleted))
+            Request::SnapshotDelete { name } => {
+                done(plane.delete_snapshot(&name).map(|()| Answer::Deleted(name)))
             }
         }
     }
@@ -133,9 +120,10 @@ impl<'a> Service<'a> {
     pub(super) fn restore(&self) -> String {
         let wanted = self.attached.to_restore();
         let mut count = 0;
-        for args in &wanted {
-            let (name, mount) = (&args.name, args.mount.as_ref().map(|dir| dir.display().to_string()));
-            match self.handle(Request::VolumeAttach(args.clone()), &|_| ()) {
+        for request in &wanted {
+            let mount = mount_of(request).map(|dir| dir.display().to_string());
+            let name = &request.name;
+            match self.attach_again(request) {
                 Ok(_) => {
                     count += 1;
                     tracing::info!(volume = name, mount, "attached again");
@@ -152,25 +140,53 @@ impl<'a> Service<'a> {
         format!("{count} of {} volumes attached again", wanted.len())
     }
 
+    fn attach_again(&self, request: &AttachRequest) -> anyhow::Result<VolumeDetail> {
+        self.plane.ready().map_err(refuse)?;
+        let ec2 = self.running.ec2();
+        leave_to_ec2(&ec2, &Request::VolumeAttach(request.clone()))?;
+        self.attach(request.clone(), &|_| ()).map_err(|error| self.suggest(error))
+    }
+
+    /// `volume attach`: a start with `--restore` is to know of it.
+    fn attach(
+        &self,
+        request: AttachRequest,
+        progress: ebbtide_control::Progress<'_>,
+    ) -> anyhow::Result<VolumeDetail> {
+        let wanted = AttachVolume::try_from(request.clone());
+        let view = wanted.and_then(|wanted| self.plane.attach_volume(&wanted, progress)).map_err(refuse)?;
+        self.attached.attached(request);
+        Ok(view)
+    }
+
+    /// `volume detach`: a volume that lost something is a finding.
+    fn detach(&self, request: &DetachVolume, replies: &ReplySender<'_>) -> anyhow::Result<Completed> {
+        let view = self.plane.detach_volume(request, &|text| replies.progress(text)).map_err(refuse)?;
+        self.attached.ended(&request.name);
+        view.recording.iter().for_each(|recording| warn_of_loss(recording, replies));
+        Ok(Completed { exit: clean_if(view.is_lossless()), answer: view.into() })
+    }
+
     /// `volume record`: the file is made first, and goes again where the volume cannot be recorded.
-    fn record(&self, args: &RecordFile) -> anyhow::Result<Result<RecordingView, ControlError>> {
-        let output = recording::create(&args.file)?;
-        let request = RecordVolume { name: args.name.clone(), path: args.file.display().to_string() };
+    fn record(&self, name: String, file: &Path) -> anyhow::Result<Completed> {
+        let output = recording::create(file)?;
+        let request = RecordVolume { name, path: file.display().to_string() };
         let begun = self.plane.record_volume(&request, output);
         if begun.is_err() {
             // It is empty, and was made a moment ago.
-            let _ = std::fs::remove_file(&args.file);
+            let _ = std::fs::remove_file(file);
         }
-        Ok(begun)
+        done(begun)
     }
 
     /// `serve --stop`: detaches everything, after which the server ends. Where it is refused, the
     /// server goes on.
-    fn stop(&self, force: bool, progress: Progress<'_>) -> anyhow::Result<Answer> {
+    fn stop(&self, force: bool, progress: ebbtide_control::Progress<'_>) -> anyhow::Result<Completed> {
         let detached = self.plane.stop(force, progress).map_err(refuse)?;
         self.asked_to_stop.store(true, Ordering::Relaxed);
-        let lossless = detached.iter().all(|one| one.lost.is_empty() && one.host_errors == 0);
-        answer(clean_if(lossless), &Stopped { stopped: self.home.root(), detached })
+        let lossless = detached.iter().all(|volume| volume.lost.is_empty() && volume.host_errors == 0);
+        let answer = Answer::Stopped { home: self.home.root().to_owned(), detached };
+        Ok(Completed { exit: clean_if(lossless), answer })
     }
 }
 
@@ -179,11 +195,11 @@ impl<'a> Service<'a> {
 fn leave_to_ec2(ec2: &Ec2Resources, request: &Request) -> anyhow::Result<()> {
     let is_served = ec2.is_served();
     let (name, thing, call) = match request {
-        Request::VolumeDelete(args) => (&args.name, "volume", "delete-volume --volume-id"),
-        Request::VolumeModify(args) => (&args.name, "volume", "modify-volume --volume-id"),
-        Request::VolumeAttach(args) if is_served => (&args.name, "volume", "attach-volume --volume-id"),
-        Request::VolumeDetach(args) if is_served => (&args.name, "volume", "detach-volume --volume-id"),
-        Request::SnapshotDelete(args) => (&args.name, "snapshot", "delete-snapshot --snapshot-id"),
+        Request::VolumeDelete { name } => (name, "volume", "delete-volume --volume-id"),
+        Request::VolumeModify(request) => (&request.name, "volume", "modify-volume --volume-id"),
+        Request::VolumeAttach(request) if is_served => (&request.name, "volume", "attach-volume --volume-id"),
+        Request::VolumeDetach(request) if is_served => (&request.name, "volume", "detach-volume --volume-id"),
+        Request::SnapshotDelete { name } => (name, "snapshot", "delete-snapshot --snapshot-id"),
         _ => return Ok(()),
     };
     if !ec2.has(name) {
@@ -195,12 +211,12 @@ fn leave_to_ec2(ec2: &Ec2Resources, request: &Request) -> anyhow::Result<()> {
         .into())
 }
 
-fn done(result: Result<impl Serialize, ControlError>) -> anyhow::Result<Answer> {
-    answer(Exit::Clean, &result.map_err(refuse)?)
+fn done(result: Result<impl Into<Answer>, ControlError>) -> anyhow::Result<Completed> {
+    result.map(clean).map_err(refuse)
 }
 
-fn answer(exit: Exit, view: &impl Serialize) -> anyhow::Result<Answer> {
-    Ok(Answer { exit, value: serde_json::to_value(view)? })
+fn clean(answer: impl Into<Answer>) -> Completed {
+    Completed { exit: Exit::Clean, answer: answer.into() }
 }
 
 /// How a client ends whose volume lost nothing, or lost something.
@@ -208,44 +224,13 @@ const fn clean_if(lossless: bool) -> Exit {
     if lossless { Exit::Clean } else { Exit::Finding }
 }
 
-fn spec(text: &str) -> anyhow::Result<Spec> {
-    Spec::parse(text).map_err(|error| refuse(error.into()))
-}
-
-fn create(args: CreateArgs) -> anyhow::Result<CreateVolume> {
-    let CreateArgs { name, spec: text, snapshot, initialization, block_size, seed, region } = args;
-    let (spec, token) = (spec(&text)?, None);
-    let key = None;
-    Ok(CreateVolume { name, spec, snapshot, initialization, block_size, seed, region, token, key })
-}
-
-fn attach(args: AttachArgs) -> anyhow::Result<AttachVolume> {
-    let export = match &args.nbd {
-        Some(address) => {
-            Export::Nbd(NbdAddress::parse(address).map_err(|error| Refusal::usage(error.to_string()))?)
-        }
-        None => Export::Block { mount: mount(&args) },
-    };
-    let shadows = args.shadow.iter().map(|text| spec(text)).collect::<anyhow::Result<_>>()?;
-    let AttachArgs { name, instance, over_limit, .. } = args;
-    Ok(AttachVolume { name, export, instance, over_limit, shadows })
-}
-
-fn mount(args: &AttachArgs) -> Option<MountRequest> {
-    let (dir, fs) = args.mount.as_ref().zip(args.fs)?;
-    let fs = match fs {
-        Fs::Xfs => FsType::Xfs,
-        Fs::Ext4 => FsType::Ext4,
-        Fs::Ext4Bigalloc => FsType::Ext4Bigalloc,
-    };
-    Some(MountRequest { dir: dir.clone(), fs, destroy: args.execute, grow: false, noexec: false })
-}
-
-fn modify(args: ModifyArgs) -> anyhow::Result<ModifyVolume> {
-    Ok(ModifyVolume {
-        name: args.name,
-        spec: spec(&args.spec)?,
-        optimizing: args.optimizing.unwrap_or(Optimizing::For(Duration::ZERO)),
-        over_limit: args.over_limit,
-    })
+/// Warns of a recording that does not have all requests.
+fn warn_of_loss(recording: &RecordingView, replies: &ReplySender<'_>) {
+    if let Some(why) = &recording.failed {
+        replies.warn(format!("the recording to {} ended early: {why}", recording.path));
+    }
+    if recording.lost > 0 {
+        let lost = ebbtide_text::count(recording.lost, "request");
+        replies.warn(format!("{lost} are missing in {}: this machine was too slow", recording.path));
+    }
 }

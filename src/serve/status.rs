@@ -1,54 +1,50 @@
 //! `serve --status`: what a running server was asked.
 
-use std::path::PathBuf;
-
+use ebbtide_control::protocol::{Request, ServerStatus};
 use ebbtide_control::{OperationView, RequestsView};
 use ebbtide_device::host::Home;
-use serde::{Deserialize, Serialize};
 
-use crate::control::{self, Request};
+use crate::control;
 use crate::exit::Exit;
 use crate::text::{self, TextTable};
 
 use super::aws;
 
-/// What `serve --status` prints.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct ServerStatus {
-    /// Process number of the server.
-    pid: u32,
-    /// Its version.
-    version: String,
-    /// The home that it serves.
-    home: PathBuf,
-    /// URL of its AWS endpoint; null without `--aws`.
-    aws: Option<String>,
-    /// What it was asked: by commands, by the AWS endpoint, and by itself for metrics.
-    requests: RequestsView,
+/// The status of this process.
+pub(super) fn server_status(home: &Home, mut requests: RequestsView) -> ServerStatus {
+    let aws = aws::url(home);
+    if aws.is_none() {
+        // No client asks for counters then. The server itself does so for its history, each second.
+        requests.operations.iter_mut().filter(|view| view.operation == "counters").for_each(|view| {
+            let operation = std::mem::take(&mut view.operation);
+            *view = OperationView {
+                operation,
+                requests: 0,
+                running: 0,
+                failures: Vec::new(),
+                total_us: 0,
+                max_us: 0,
+            };
+        });
+    }
+    ServerStatus {
+        pid: std::process::id(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        home: home.root().to_owned(),
+        aws,
+        requests,
+    }
 }
 
-impl ServerStatus {
-    /// The status of this process.
-    pub(super) fn of(home: &Home, requests: RequestsView) -> Self {
-        Self {
-            pid: std::process::id(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            home: home.root().to_owned(),
-            aws: aws::url(home),
-            requests,
-        }
-    }
-
-    fn print(&self) {
-        let Self { pid, version, home, aws, requests } = self;
-        text::line(&format!(
-            "serving {} as process {pid}, version {version}, since {}",
-            home.display(),
-            requests.since
-        ));
-        aws.iter().for_each(|url| text::line(&format!("AWS endpoint: {url}")));
-        table(&requests.operations).print("no requests");
-    }
+fn print(status: &ServerStatus) {
+    let ServerStatus { pid, version, home, aws, requests } = status;
+    text::line(&format!(
+        "serving {} as process {pid}, version {version}, since {}",
+        home.display(),
+        requests.since
+    ));
+    aws.iter().for_each(|url| text::line(&format!("AWS endpoint: {url}")));
+    table(&requests.operations).print("no requests");
 }
 
 /// The operations that were asked for.
@@ -83,7 +79,7 @@ pub(super) fn show(home: &Home, json: bool) -> anyhow::Result<Exit> {
     if json {
         text::print_json(&answer.value);
     } else {
-        serde_json::from_value::<ServerStatus>(answer.value)?.print();
+        print(&serde_json::from_value(answer.value)?);
     }
     Ok(answer.exit)
 }

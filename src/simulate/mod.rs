@@ -1,16 +1,18 @@
 //! `ebbtide simulate`: fio's jobs, or a trace, on volumes, in virtual time.
 //!
-//! [`plan`] reads the arguments, [`run`](mod@run) drives the volumes, [`sentences`] judges what came
-//! out, and [`text`], [`json`] and [`page`] show it.
+//! [`plan`] reads the arguments, [`run`](mod@run) drives the volumes, [`sentences`] judges what came out. [`document`] says it, as
+//! text and as a page, with [`answer`], [`charts`] and [`rows`]; [`json`] is for programs.
 
+mod answer;
+mod charts;
+mod document;
 mod figures;
 mod json;
-mod page;
 mod plan;
 mod progress;
+mod rows;
 mod run;
 mod sentences;
-mod text;
 pub(crate) mod trace;
 
 use std::path::PathBuf;
@@ -18,10 +20,10 @@ use std::path::PathBuf;
 use ebbtide_catalog::Initialization;
 use ebbtide_device::host::Home;
 
-use crate::document::write_page;
+use crate::document::{self as output, ColorWhen, SectionArgs, text_options};
 use crate::exit::Exit;
 use crate::refusal::refuse;
-use crate::text as output;
+use crate::text;
 use plan::Plan;
 
 /// What to simulate.
@@ -36,8 +38,8 @@ pub(crate) struct Args {
     job: Vec<String>,
     #[command(flatten)]
     trace: trace::TraceArgs,
-    /// Length of an interval: 100ms, 1s, 5m. Given, the table shows every one of them [default: 1s,
-    /// longer where the run exceeds a day; the table condenses them]
+    /// Length of an interval: 100ms, 1s, 5m. Given, a table shows every one of them [default: 1s,
+    /// longer where the run exceeds a day; the table of --details condenses them]
     #[arg(long, value_name = "TIME")]
     interval: Option<String>,
     /// The volumes are made from a snapshot that has all of their blocks: lazy loads each when it is touched first,
@@ -57,6 +59,11 @@ pub(crate) struct Args {
     /// AWS region whose prices are shown [default: us-east-1, or that of the home's catalog.toml]
     #[arg(long, value_name = "REGION")]
     pub(crate) region: Option<String>,
+    /// Print reads and writes of each volume, the run over time, and the command that makes it again too
+    #[arg(long)]
+    details: bool,
+    #[command(flatten)]
+    sections: SectionArgs,
     /// Write a page with charts, which opens offline
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
@@ -73,30 +80,38 @@ const EXAMPLES: &str = "Examples:
 
 Words and schema: docs/simulate.md, docs/json/simulate.schema.json";
 
-/// Runs the simulation and prints its table, or one JSON object where `json` is set. The catalogue
+/// Runs the simulation and prints its answer, or one JSON object where `json` is set. The catalogue
 /// is that of the home, where there is one: a simulated volume is the one that would be hosted.
 ///
 /// # Errors
-/// A wrong volume or job: a [`Refusal`] with [`Exit::Usage`].
-pub(crate) fn run(args: &Args, home: Option<&Home>, json: bool) -> anyhow::Result<Exit> {
+/// A wrong volume or job: a [`Refusal`](crate::exit::Refusal) with [`Exit::Usage`].
+pub(crate) fn run(args: &Args, home: Option<&Home>, color: ColorWhen, json: bool) -> anyhow::Result<Exit> {
     let plan = Plan::read(args, &ebbtide_control::catalog(home).map_err(refuse)?)?;
-    // What of a trace is not used is known when it was read, and is to be the first line. Nothing else waits for the run.
-    if !json && plan.trace.is_none() {
-        output::write(&text::heading(&plan))?;
+    let runs = run::all(&plan)?;
+    if json && args.html.is_none() {
+        text::write(&json::text(&plan, &runs))?;
+        return Ok(Exit::Clean);
     }
-    let runs = run::all(&plan);
-    if !json && plan.trace.is_some() {
-        let warning = runs.iter().flatten().find_map(|run| run.trace.as_ref()?.warning());
-        output::write(&text::heading_of_trace(&plan, warning.as_deref()))?;
-    }
-    let runs = runs?;
+    let mut document = document::document(&plan, &runs);
     if let Some(path) = &args.html {
-        write_page(path, &page::report(&plan, &runs))?;
+        output::write_page(path, &document)?;
     }
     if json {
-        output::write(&json::text(&plan, &runs))?;
+        text::write(&json::text(&plan, &runs))?;
     } else {
-        output::write(&text::body(&plan, &runs, args.html.as_deref()))?;
+        document.sections.extend(rows::sections(&plan, &runs));
+        args.sections.print(&document, text_options(color, args.details), &more(args, &plan))?;
     }
     Ok(Exit::Clean)
+}
+
+/// The last line: the seed, the prices, and where the rest is.
+fn more(args: &Args, plan: &Plan) -> String {
+    let mut parts = vec![format!("seed {}", plan.seed)];
+    parts.extend(document::prices(plan));
+    if !args.details {
+        parts.push("reads, writes and the run over time: --details".to_owned());
+    }
+    parts.push(output::charts(args.html.as_deref()));
+    parts.join("; ")
 }

@@ -90,17 +90,23 @@ impl Held {
     }
 }
 
-/// The verdict on one run: what changed, what held it back, and whether its pace was kept.
+/// The verdict on one run: what changed, what held it back, what of a trace was replayed, and whether its pace was kept.
 pub(super) fn verdict(plan: &Plan, run: &SimulatedRun) -> Vec<String> {
-    let mut sentences: Vec<String> =
-        changes(run).into_iter().map(|change| capital(&change.sentence)).collect();
-    sentences.push(bottleneck(run));
-    sentences.extend(run.trace.iter().flat_map(TraceRead::sentences));
-    sentences.extend(behind(plan, run));
-    sentences
+    let trace = run.trace.iter().flat_map(TraceRead::sentences);
+    changed(run).chain([bottleneck(run)]).chain(trace).chain(behind(plan, run)).collect()
 }
 
-fn bottleneck(run: &SimulatedRun) -> String {
+/// The verdict without what is said of a trace, which is that of all volumes.
+pub(super) fn of_volume(plan: &Plan, run: &SimulatedRun) -> Vec<String> {
+    changed(run).chain([bottleneck(run)]).chain(behind(plan, run)).collect()
+}
+
+fn changed(run: &SimulatedRun) -> impl Iterator<Item = String> {
+    changes(run).into_iter().map(|change| capital(&change.sentence))
+}
+
+/// What held a run back.
+pub(super) fn bottleneck(run: &SimulatedRun) -> String {
     let held = Held::of(run);
     let mut limits = [
         (held.volume_iops, "the volume's IOPS limit"),
@@ -127,7 +133,7 @@ fn bottleneck(run: &SimulatedRun) -> String {
 }
 
 /// A sentence for every paced job that the volume did not keep up with.
-fn behind(plan: &Plan, run: &SimulatedRun) -> Vec<String> {
+pub(super) fn behind(plan: &Plan, run: &SimulatedRun) -> Vec<String> {
     let mut sentences = Vec::new();
     for (job, done) in plan.workload.jobs.iter().zip(&run.outcome.jobs) {
         let Some(runtime) = job.runtime.filter(|_| job.time_based) else { continue };
@@ -152,7 +158,8 @@ fn behind(plan: &Plan, run: &SimulatedRun) -> Vec<String> {
     sentences
 }
 
-fn capital(sentence: &str) -> String {
+/// A sentence of its own: with a capital and a full stop.
+pub(super) fn capital(sentence: &str) -> String {
     let mut chars = sentence.chars();
     let first = chars.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
     format!("{first}{}.", chars.as_str())

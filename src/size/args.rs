@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use ebbtide_forecast::sizing::{MOST_MEMBERS, Processors, SizingRequest};
 use ebbtide_volume::{GIB, Nanos, TIB, binary_instead, format_size, parse_size};
 
+use crate::document::SectionArgs;
 use crate::duration::virtual_time;
 use crate::exit::Refusal;
 use crate::trace_options;
@@ -92,6 +93,8 @@ pub(crate) struct SizeArgs {
     /// Print the load, all choices, more safety, Terraform, and the same load on RDS and Aurora too
     #[arg(long)]
     pub(super) details: bool,
+    #[command(flatten)]
+    pub(super) sections: SectionArgs,
     /// Write a page with charts, which opens offline
     #[arg(long, value_name = "FILE")]
     pub(super) html: Option<PathBuf>,

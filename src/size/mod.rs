@@ -1,22 +1,13 @@
 //! `ebbtide size`: the cheapest storage that carries a load.
 //!
-//! [`args`] are the arguments, [`ebbtide_forecast::sizing`] reads the load and finds the answer. [`document`] says it, as text and
-//! as a page, with [`inputs`], [`today`], [`platforms`] and [`charts`]; [`json`] is for programs. [`volumes`] puts the answers of
-//! several volumes together.
+//! [`args`] are the arguments. [`ebbtide_forecast::sizing`] reads the load, finds the answer and says it, as a document and as
+//! figures. [`volumes`] puts the answers of several volumes together.
 
 mod args;
-mod charts;
-mod counted;
-mod document;
-mod inputs;
-mod json;
-mod platforms;
-mod today;
 mod volumes;
-mod words;
 
 use ebbtide_device::host::Home;
-use ebbtide_forecast::sizing::{Answer, SizingPlan, take_prices};
+use ebbtide_forecast::sizing::{Answer, SizingPlan, document, sized, take_prices};
 
 use crate::answers;
 use crate::document::{self as output, ColorWhen, text_options};
@@ -39,14 +30,14 @@ pub(crate) fn run(
     let plans = SizingPlan::read(&args.request()?, &catalog, &lists).map_err(refused)?;
     let [plan] = &plans[..] else { return volumes::run(args, &plans, color, json) };
     let answer = Answer::of(plan);
-    let document = document::document(plan, &answer);
+    let document = document(plan, &answer, &crate::version::of_results());
     if let Some(path) = &args.html {
         output::write_page(path, &document)?;
     }
     if json {
-        answers::print(&json::sized(plan, &answer));
+        answers::print(&sized(plan, &answer));
     } else {
-        output::print(&document, text_options(color, args.details), &more(args, plan))?;
+        args.sections.print(&document, text_options(color, args.details), &more(args, plan))?;
     }
     Ok(exit(plan, &answer))
 }

@@ -1,17 +1,20 @@
 //! Several volumes in one input: each is sized by itself, and their costs are added up.
 
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
 use ebbtide_catalog::Usd;
-use ebbtide_forecast::sizing::{Answer, SizingPlan};
-use ebbtide_report::{Block, Note, Report, Section, TextOptions};
+use ebbtide_forecast::sizing::{
+    Answer, SizingFigures, SizingPlan, StorageTogether, documents, sized, volume_name,
+};
 use serde::Serialize;
 
 use super::args::SizeArgs;
-use super::json::{self, Sized};
-use super::{document, exit};
+use super::{exit, more};
 use crate::answers;
 use crate::document::{ColorWhen, text_options};
 use crate::exit::{Exit, Refusal};
-use crate::text;
 
 /// What `size` prints for the metrics of several volumes.
 #[derive(Serialize)]
@@ -32,14 +35,7 @@ struct SizedVolume<'a> {
     volume: &'a str,
     /// What `size` says of it.
     #[serde(flatten)]
-    sized: Sized<'a>,
-}
-
-/// Costs of all volumes together a month.
-#[derive(Debug, Clone, Copy)]
-struct Together {
-    answers: Option<Usd>,
-    today: Option<Usd>,
+    sized: SizingFigures<'a>,
 }
 
 /// Sizes several volumes, and prints their answers. The exit code is the worst of them.
@@ -52,80 +48,50 @@ pub(super) fn run(
     color: ColorWhen,
     json: bool,
 ) -> anyhow::Result<Exit> {
-    let names: Vec<&str> = plans.iter().map(|plan| plan.source.volume.as_str()).collect();
     if args.html.is_some() {
-        let message = format!("--html: a page shows one volume, and the files have {}", named(&names));
+        let names: Vec<&str> = plans.iter().map(volume_name).collect();
+        let message = format!("--html: a page shows one volume, and the files have {}", names.join(", "));
         return Err(Refusal::usage(message).hint("name one with --device").into());
     }
-    let answered: Vec<(&SizingPlan<'_>, Answer<'_>)> =
-        plans.iter().map(|plan| (plan, Answer::of(plan))).collect();
-    let together = Together {
-        answers: sum(answered
-            .iter()
-            .map(|(_, answer)| answer.sizing.choices.first()?.storage.as_ref().map(|cost| cost.usd))),
-        today: sum(answered
-            .iter()
-            .map(|(_, answer)| answer.sizing.today.as_ref()?.choice.storage.as_ref().map(|cost| cost.usd))),
-    };
+    let answered: Vec<(&SizingPlan<'_>, Answer<'_>)> = plans.iter().zip(answers_of(plans)).collect();
     if json {
-        let volumes = answered.iter().map(|(plan, answer)| SizedVolume {
-            volume: &plan.source.volume,
-            sized: json::sized(plan, answer),
-        });
+        let together = StorageTogether::of_all(&answered);
+        let volumes = answered
+            .iter()
+            .map(|(plan, answer)| SizedVolume { volume: &plan.source.volume, sized: sized(plan, answer) });
         answers::print(&SizedVolumes {
             volumes: volumes.collect(),
             storage_usd: together.answers.map(Usd::to_cents),
             today_storage_usd: together.today.map(Usd::to_cents),
         });
     } else {
-        text::write(&words(&answered, &names, together, text_options(color, args.details)))?;
+        let document = documents(&answered, &crate::version::of_results());
+        args.sections.print(&document, text_options(color, args.details), &more(args, &plans[0]))?;
     }
     let is_worse = answered.iter().any(|(plan, answer)| exit(plan, answer) == Exit::Finding);
     Ok(if is_worse { Exit::Finding } else { Exit::Clean })
 }
 
-/// The sum of costs; None where one is not known.
-fn sum(costs: impl Iterator<Item = Option<Usd>>) -> Option<Usd> {
-    costs.into_iter().try_fold(Usd::from_micros(0), |sum, cost| Some(sum + cost?))
-}
-
-/// What a volume is called.
-fn name(volume: &str) -> &str {
-    if volume.is_empty() { "a volume that the metrics do not name" } else { volume }
-}
-
-fn named(volumes: &[&str]) -> String {
-    volumes.iter().map(|volume| name(volume)).collect::<Vec<_>>().join(", ")
-}
-
-/// What they cost together, the answer of each, and with details the document of each.
-fn words(
-    answered: &[(&SizingPlan<'_>, Answer<'_>)],
-    names: &[&str],
-    together: Together,
-    options: TextOptions,
-) -> String {
-    let cost = match together.answers {
-        Some(cost) => format!("the answers cost {cost} a month together"),
-        None => "there is no price of all answers together".to_owned(),
-    };
-    let today = together.today.map(|cost| format!(", today's volumes {cost}")).unwrap_or_default();
-    let mut notes = vec![Note::plain(
-        "each volume is sized by itself, with the same --volume and --size: name one with --device where they differ",
-    )];
-    if answered.iter().any(|(plan, _)| plan.instance.is_some()) {
-        notes.push(Note::plain(
-            "the instance is not in these costs, and its EBS limits hold for all its volumes together: they are not added up here",
-        ));
-    }
-    let total = format!("{} volumes ({}): {cost}{today}.", names.len(), named(names));
-    let mut sections = vec![Section::new("", vec![Block::Findings(vec![total]), Block::Notes(notes)])];
-    for (plan, answer) in answered {
-        let mut of_volume = document::sections(plan, answer);
-        if let Some(first) = of_volume.first_mut() {
-            first.heading = name(&plan.source.volume).to_owned();
+/// The answers in the order of their plans. Searches are independent: each processor takes the next one.
+fn answers_of<'a>(plans: &'a [SizingPlan<'a>]) -> Vec<Answer<'a>> {
+    let next = AtomicUsize::new(0);
+    let done: Vec<Mutex<Option<Answer<'a>>>> = plans.iter().map(|_| Mutex::new(None)).collect();
+    let search = || {
+        loop {
+            let place = next.fetch_add(1, Ordering::Relaxed);
+            let Some(plan) = plans.get(place) else { return };
+            *done[place].lock().expect("no search panics with the lock") = Some(Answer::of(plan));
         }
-        sections.extend(of_volume);
-    }
-    Report { sections, ..Report::default() }.to_text(options)
+    };
+    thread::scope(|scope| {
+        for _ in 1..thread::available_parallelism().map_or(1, usize::from).min(plans.len()) {
+            scope.spawn(search);
+        }
+        search();
+    });
+    let answer = |slot: Mutex<Option<Answer<'a>>>| {
+        let answer = slot.into_inner().expect("no search panics with the lock");
+        answer.expect("each plan was taken once")
+    };
+    done.into_iter().map(answer).collect()
 }

@@ -5,9 +5,13 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 use ebbtide_catalog::Initialization;
-use ebbtide_control::{FaultSetting, Optimizing};
+use ebbtide_control::protocol::{
+    AttachRequest, CreateRequest, ExportRequest, ModifyRequest, MountPoint, Request,
+};
+use ebbtide_control::{DetachVolume, FaultSetting, FsType, Optimizing, SetFaults, TakeCrashImage};
 use ebbtide_text::parse_duration;
-use serde::{Deserialize, Serialize};
+
+use crate::document::SectionArgs;
 
 /// Live volumes: create, attach, change, break, look at, delete.
 #[derive(Debug, Subcommand)]
@@ -77,14 +81,14 @@ Examples:
   ebbtide volume fault db clear";
 
 /// One volume by its name.
-#[derive(Debug, Clone, Args, Serialize, Deserialize)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct NameArgs {
     /// The volume
     pub(crate) name: String,
 }
 
 /// `volume list`
-#[derive(Debug, Clone, Args, Serialize, Deserialize)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct ListArgs {
     /// AWS region whose prices are shown [default: us-east-1, or that of the home's catalog.toml]
     #[arg(long, value_name = "REGION")]
@@ -92,17 +96,22 @@ pub(crate) struct ListArgs {
 }
 
 /// `volume show`
-#[derive(Debug, Clone, Args, Serialize, Deserialize)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct ShowArgs {
     /// The volume
     pub(crate) name: String,
     /// AWS region whose prices are shown [default: us-east-1, or that of the home's catalog.toml]
     #[arg(long, value_name = "REGION")]
     pub(crate) region: Option<String>,
+    /// Print its spec, seed, blocks, counters and pacing too
+    #[arg(long)]
+    pub(crate) details: bool,
+    #[command(flatten)]
+    pub(crate) sections: SectionArgs,
 }
 
 /// `volume create`
-#[derive(Debug, Clone, Args, Serialize, Deserialize)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct CreateArgs {
     /// Name of the new volume: a-z, 0-9, '.', '_' and '-', at most 63, the first a letter or digit
     pub(crate) name: String,
@@ -116,7 +125,6 @@ pub(crate) struct CreateArgs {
     /// rate=100MiB/s to rate=300MiB/s (besides, all in their order at that provisioned rate), or none (all are there)
     /// [default: lazy for EBS types, none for others]
     #[arg(long, value_name = "HOW", requires = "snapshot")]
-    #[serde(default)]
     pub(crate) initialization: Option<Initialization>,
     /// Logical block size in bytes: 512 or 4096
     #[arg(long, value_name = "BYTES", default_value_t = 512)]
@@ -130,8 +138,7 @@ pub(crate) struct CreateArgs {
 }
 
 /// File systems that attach can make and mount.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Fs {
     /// XFS
     Xfs,
@@ -142,7 +149,7 @@ pub(crate) enum Fs {
 }
 
 /// `volume attach`
-#[derive(Debug, Clone, Args, Serialize, Deserialize)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct AttachArgs {
     /// The volume
     pub(crate) name: String,
@@ -186,17 +193,8 @@ pub(crate) struct RecordArgs {
     pub(crate) stop: bool,
 }
 
-/// What the server is to record.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct RecordFile {
-    /// The attached volume.
-    pub(crate) name: String,
-    /// The new file, absolute.
-    pub(crate) file: PathBuf,
-}
-
 /// `volume detach`
-#[derive(Debug, Clone, Args, Serialize, Deserialize)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct DetachArgs {
     /// The volume
     pub(crate) name: String,
@@ -207,7 +205,7 @@ pub(crate) struct DetachArgs {
 }
 
 /// `volume modify`
-#[derive(Debug, Clone, Args, Serialize, Deserialize)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct ModifyArgs {
     /// The volume
     pub(crate) name: String,
@@ -238,7 +236,7 @@ pub(crate) struct CheckArgs {
 }
 
 /// `volume fault`
-#[derive(Debug, Clone, Args, Serialize, Deserialize)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct FaultArgs {
     /// The volume
     pub(crate) name: String,
@@ -248,7 +246,7 @@ pub(crate) struct FaultArgs {
 }
 
 /// `volume crash-image`
-#[derive(Debug, Clone, Args, Serialize, Deserialize)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct CrashImageArgs {
     /// The attached volume
     pub(crate) name: String,
@@ -271,4 +269,72 @@ pub(crate) struct CalibrateArgs {
     /// Measure for about 3 seconds instead of 20
     #[arg(long, conflicts_with = "fio")]
     pub(crate) quick: bool,
+}
+
+// What each command asks the server for.
+
+impl From<CreateArgs> for Request {
+    fn from(args: CreateArgs) -> Self {
+        let CreateArgs { name, spec, snapshot, initialization, block_size, seed, region } = args;
+        Self::VolumeCreate(CreateRequest { name, spec, snapshot, initialization, block_size, seed, region })
+    }
+}
+
+impl From<AttachArgs> for Request {
+    fn from(args: AttachArgs) -> Self {
+        let AttachArgs { name, mount, fs, nbd, instance, execute, over_limit, shadow } = args;
+        let mount = mount.zip(fs).map(|(dir, fs)| MountPoint { dir, fs: fs.into(), destroy: execute });
+        let export = match nbd {
+            Some(address) => ExportRequest::Nbd { address },
+            None => ExportRequest::Block { mount },
+        };
+        Self::VolumeAttach(AttachRequest { name, export, instance, over_limit, shadows: shadow })
+    }
+}
+
+impl From<Fs> for FsType {
+    fn from(fs: Fs) -> Self {
+        match fs {
+            Fs::Xfs => Self::Xfs,
+            Fs::Ext4 => Self::Ext4,
+            Fs::Ext4Bigalloc => Self::Ext4Bigalloc,
+        }
+    }
+}
+
+impl From<DetachArgs> for Request {
+    fn from(DetachArgs { name, force }: DetachArgs) -> Self {
+        Self::VolumeDetach(DetachVolume { name, force })
+    }
+}
+
+impl From<ModifyArgs> for Request {
+    fn from(args: ModifyArgs) -> Self {
+        let ModifyArgs { name, spec, optimizing, over_limit } = args;
+        Self::VolumeModify(ModifyRequest { name, spec, optimizing, over_limit })
+    }
+}
+
+impl From<ListArgs> for Request {
+    fn from(ListArgs { region }: ListArgs) -> Self {
+        Self::VolumeList { region }
+    }
+}
+
+impl From<ShowArgs> for Request {
+    fn from(ShowArgs { name, region, .. }: ShowArgs) -> Self {
+        Self::VolumeShow { name, region }
+    }
+}
+
+impl From<FaultArgs> for Request {
+    fn from(FaultArgs { name, settings }: FaultArgs) -> Self {
+        Self::VolumeFault(SetFaults { name, settings })
+    }
+}
+
+impl From<CrashImageArgs> for Request {
+    fn from(CrashImageArgs { name, image, seed }: CrashImageArgs) -> Self {
+        Self::VolumeCrashImage(TakeCrashImage { name, image, seed })
+    }
 }

@@ -5,22 +5,27 @@ use std::path::Path;
 use anyhow::Context as _;
 use ebbtide_catalog::Catalog;
 use ebbtide_catalog::calibrate::{FitOptions, Fitted, fit};
-use ebbtide_device::engine::PacingReport;
-use ebbtide_device::host::{Calibration, HostFigures};
-use ebbtide_volume::Nanos;
+use ebbtide_control::protocol::Request;
 
 use super::args::CalibrateArgs;
+use super::print;
 use crate::answers::{self, FittedFromFio};
-use crate::control::{self, Request};
+use crate::control;
+use crate::document::ColorWhen;
 use crate::exit::{Exit, Refusal};
 use crate::home::HomePath;
-use crate::text::{self, TextTable};
+use crate::text;
 
 /// Runs the command.
 ///
 /// # Errors
 /// No server; a fio result that gives no service times.
-pub(crate) fn run(args: &CalibrateArgs, place: &HomePath, json: bool) -> anyhow::Result<Exit> {
+pub(crate) fn run(
+    args: &CalibrateArgs,
+    place: &HomePath,
+    color: ColorWhen,
+    json: bool,
+) -> anyhow::Result<Exit> {
     if let (Some(file), Some(kind)) = (&args.fio, &args.kind) {
         return from_fio(file, kind, place, json);
     }
@@ -28,37 +33,9 @@ pub(crate) fn run(args: &CalibrateArgs, place: &HomePath, json: bool) -> anyhow:
     if json {
         text::print_json(&answer.value);
     } else {
-        print(&serde_json::from_value(answer.value)?);
+        print::calibration(&serde_json::from_value(answer.value)?, color)?;
     }
     Ok(answer.exit)
-}
-
-fn print(calibration: &Calibration) {
-    let mut table = TextTable::new(&["", "BLOCK DEVICE", "NBD"]);
-    let mut row = |name: &str, figure: &dyn Fn(&HostFigures) -> String| {
-        let block = calibration.block.as_ref().map_or_else(|| "-".to_owned(), figure);
-        table.row([name.to_owned(), block, figure(&calibration.nbd)]);
-    };
-    row("reads/s, 16 KiB, depth 32", &|f| format!("{:.0}", f.read_iops_depth_32));
-    row("writes/s, 16 KiB, depth 32", &|f| format!("{:.0}", f.write_iops_depth_32));
-    row("reads/s, 16 KiB, depth 1", &|f| format!("{:.0}", f.read_iops_depth_1));
-    row("writes/s, 16 KiB, depth 1", &|f| format!("{:.0}", f.write_iops_depth_1));
-    row("read latency, median", &|f| format!("{:.1} us", f.read_latency_us));
-    row("write latency, median", &|f| format!("{:.1} us", f.write_latency_us));
-    row("reads, 256 KiB", &|f| format!("{:.0} MiB/s", f.read_mib_s));
-    row("writes, 256 KiB", &|f| format!("{:.0} MiB/s", f.write_mib_s));
-    table.print("");
-    let pacing = |name: &str, report: &PacingReport| {
-        let (median, tail) = (Nanos(report.p50_ns), Nanos(report.p999_ns));
-        text::line(&format!(
-            "answers of a throttled volume on {name} machine: {median} late (median), {tail} (p99.9)"
-        ));
-    };
-    pacing("an idle", &calibration.pacing_idle);
-    pacing("a busy", &calibration.pacing_loaded);
-    if calibration.others_attached > 0 {
-        text::line("other volumes were attached meanwhile; their load makes these figures worse");
-    }
 }
 
 /// Fits service times and puts them into the home's catalogue overrides.

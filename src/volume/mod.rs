@@ -3,15 +3,18 @@
 pub(crate) mod args;
 mod calibrate;
 mod check;
+mod document;
 mod print;
 mod record;
 
 use std::path::{Path, PathBuf};
 
 use ebbtide_control::NbdAddress;
+use ebbtide_control::protocol::Request;
 
-use crate::control::{self, Request};
+use crate::control;
 use crate::disk;
+use crate::document::ColorWhen;
 use crate::exit::{Exit, Refusal};
 use crate::home::HomePath;
 use crate::refusal::refuse;
@@ -24,39 +27,44 @@ pub(crate) use print::warn_of_loss;
 ///
 /// # Errors
 /// What the server refuses; no server.
-pub(crate) fn run(command: &VolumeCommand, place: &HomePath, json: bool) -> anyhow::Result<Exit> {
+pub(crate) fn run(
+    command: &VolumeCommand,
+    place: &HomePath,
+    color: ColorWhen,
+    json: bool,
+) -> anyhow::Result<Exit> {
     let request = match command {
         VolumeCommand::Check(args) => return check::run(args, place, json),
-        VolumeCommand::Calibrate(args) => return calibrate::run(args, place, json),
+        VolumeCommand::Calibrate(args) => return calibrate::run(args, place, color, json),
         VolumeCommand::Record(args) => return record::run(args, place, json),
         VolumeCommand::Create(args) => {
             // A wrong spec or region is wrong whether or not a server runs.
             let (spec, region) = (&args.spec, args.region.as_deref());
             ebbtide_control::check(place.existing()?.as_ref(), spec, args.initialization, region)
                 .map_err(refuse)?;
-            Request::VolumeCreate(args.clone())
+            args.clone().into()
         }
-        VolumeCommand::Attach(args) => Request::VolumeAttach(absolute(args)?),
-        VolumeCommand::Detach(args) => Request::VolumeDetach(args.clone()),
-        VolumeCommand::Modify(args) => Request::VolumeModify(args.clone()),
-        VolumeCommand::List(args) => Request::VolumeList(args.clone()),
-        VolumeCommand::Show(args) => Request::VolumeShow(args.clone()),
-        VolumeCommand::Delete(args) => Request::VolumeDelete(args.clone()),
-        VolumeCommand::Fault(args) => Request::VolumeFault(args.clone()),
-        VolumeCommand::CrashImage(args) => Request::VolumeCrashImage(args.clone()),
+        VolumeCommand::Attach(args) => absolute(args)?.into(),
+        VolumeCommand::Detach(args) => args.clone().into(),
+        VolumeCommand::Modify(args) => args.clone().into(),
+        VolumeCommand::List(args) => args.clone().into(),
+        VolumeCommand::Show(args) => args.clone().into(),
+        VolumeCommand::Delete(args) => Request::VolumeDelete { name: args.name.clone() },
+        VolumeCommand::Fault(args) => args.clone().into(),
+        VolumeCommand::CrashImage(args) => args.clone().into(),
     };
-    let answer = control::ask(&place.served()?, &request)?;
+    let answer = control::ask_unreported(&place.served()?, &request)?;
     if let VolumeCommand::Attach(_) = command {
         disk::note_of_attach(&place.served()?, &serde_json::from_value(answer.value.clone())?);
     }
     if let VolumeCommand::Detach(args) = command {
         warn_of_loss(&args.name, &answer.value);
-        record::warn_of_failure(&answer.value["recording"]);
     }
+    answer.note_warnings();
     if json {
         text::print_json(&answer.value);
     } else {
-        print::answer(command, answer.value)?;
+        print::answer(command, answer.value, color)?;
     }
     Ok(answer.exit)
 }

@@ -3,15 +3,15 @@
 use std::io::IsTerminal as _;
 use std::time::{Duration, Instant};
 
+use ebbtide_control::protocol::Request;
 use ebbtide_control::{RecordingView, VolumeDetail};
 use ebbtide_device::host::Home;
 use ebbtide_load::Cancel;
-use serde_json::Value;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::absolute_path;
-use super::args::{NameArgs, RecordArgs, RecordFile, ShowArgs};
-use crate::control::{self, Answer, Request};
+use super::args::RecordArgs;
+use crate::control::{self, Answer};
 use crate::exit::Exit;
 use crate::home::HomePath;
 use crate::signals::cancel_on;
@@ -30,17 +30,15 @@ pub(super) fn run(args: &RecordArgs, place: &HomePath, json: bool) -> anyhow::Re
     let home = place.served()?;
     if let Some(file) = &args.file {
         let cancel = cancel_on([SIGINT, SIGTERM, SIGHUP])?;
-        let file = RecordFile { name: args.name.clone(), file: absolute_path(file)? };
-        control::ask(&home, &Request::VolumeRecord(file))?;
+        let begin = Request::VolumeRecord { name: args.name.clone(), file: absolute_path(file)? };
+        control::ask(&home, &begin)?;
         if !wait(args, &home, &cancel)? {
             let name = &args.name;
             text::note(&format!("the recording ended: volume '{name}' was detached, or somebody ended it"));
             return Ok(Exit::Clean);
         }
     }
-    let end = Request::VolumeRecordEnd(NameArgs { name: args.name.clone() });
-    let answer = control::ask(&home, &end)?;
-    warn_of_failure(&answer.value);
+    let answer = control::ask(&home, &Request::VolumeRecordEnd { name: args.name.clone() })?;
     let view: RecordingView = serde_json::from_value(answer.value.clone())?;
     if json {
         text::print_json(&answer.value);
@@ -63,7 +61,7 @@ fn wait(args: &RecordArgs, home: &Home, cancel: &Cancel) -> anyhow::Result<bool>
             continue;
         }
         asked = Instant::now();
-        let show = Request::VolumeShow(ShowArgs { name: args.name.clone(), region: None });
+        let show = Request::VolumeShow { name: args.name.clone(), region: None };
         let Some(view) = recording(control::ask(home, &show)?)? else { return Ok(false) };
         if terminal {
             text::status(&format!("recording {}: {}", args.name, so_far(&view)));
@@ -87,16 +85,4 @@ fn recording(shown: Answer) -> anyhow::Result<Option<RecordingView>> {
 pub(super) fn so_far(view: &RecordingView) -> String {
     let requests = ebbtide_text::count(view.requests, "request");
     format!("{requests}, {}", text::size(view.bytes))
-}
-
-/// Says on standard error why a recording is not whole; `null` is none.
-pub(super) fn warn_of_failure(recording: &Value) {
-    let Ok(view) = serde_json::from_value::<RecordingView>(recording.clone()) else { return };
-    if let Some(why) = &view.failed {
-        text::note(&format!("warning: the recording to {} ended early: {why}", view.path));
-    }
-    if view.lost > 0 {
-        let lost = ebbtide_text::count(view.lost, "request");
-        text::note(&format!("warning: {lost} are missing in {}: this machine was too slow", view.path));
-    }
 }

@@ -18,8 +18,6 @@ mod log;
 mod manual;
 mod nbd;
 mod pages;
-#[path = "../../src/control/version.rs"]
-mod protocol;
 mod recovery;
 mod refusals;
 mod run;

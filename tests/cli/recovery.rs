@@ -161,6 +161,7 @@ fn volumes_with_the_names_of_files_of_the_home_are_cleared_like_all_others() {
         "aws.db",
         "aws.db-wal",
         "cloudwatch.db",
+        "history.db",
         "endpoint",
     ];
     let home = Home::served();

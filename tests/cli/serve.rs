@@ -4,10 +4,11 @@ use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::process::Command;
 
+use ebbtide_control::protocol;
+use ebbtide_history::{Durability, Store};
 use serde_json::Value;
 
 use crate::harness::{Home, Need, can, kill_9, left_of};
-use crate::protocol;
 
 #[test]
 fn a_home_has_one_server_at_a_time() {
@@ -49,6 +50,32 @@ fn the_status_of_a_server_has_its_requests_and_their_failures_by_operation() {
     for other in ["--stop", "--detach", "--host-sync", "--aws 0"] {
         home.run_line(&format!("serve --status {other}")).refused(2, &["cannot be used with"]);
     }
+}
+
+#[test]
+fn minutes_of_volumes_are_recorded_without_the_aws_endpoint_and_a_home_without_any_has_no_file_of_them() {
+    let home = Home::served();
+    home.run_line("volume create db gp3:size=1GiB").ok();
+    home.run_line("serve --stop").ok();
+    let file = home.root().join(ebbtide_history::FILE);
+    assert!(!file.exists());
+    home.serve();
+    let socket = format!("unix:{}", home.sibling("db.sock").display());
+    home.run(&["volume", "attach", "db", "--nbd", &socket]).ok();
+    // The sample that sees the volume makes the file, and records it.
+    while !file.exists() {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let status = home.run_line("serve --status --json").ok().json();
+    let mut operations = status["requests"]["operations"].as_array().unwrap().iter();
+    let counters = operations.find(|row| row["operation"] == "counters").unwrap();
+    assert_eq!(counters["requests"], 0, "its own samples are no requests: {status}");
+    // An orderly end stores what the minute has so far.
+    home.run_line("serve --stop").ok();
+    let store = Store::open(&home.root(), Durability::Process, u64::MAX).unwrap();
+    let found = store.volume_minutes(&[("volume", "db")], 0..u64::MAX).unwrap();
+    let span: u64 = found.values().map(|(_, minute)| minute.counters.at.as_us()).sum();
+    assert!(span > 0, "{found:?}");
 }
 
 #[test]

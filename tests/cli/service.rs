@@ -1,10 +1,13 @@
 //! What `ebbtide.service` does: volumes come back at a start, and a running server changes.
 
 use std::fs;
+use std::net::TcpListener;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
+
+use ebbtide_history::{Durability, Store};
 
 use crate::harness::{EBBTIDE, Home, Need, Ran, can, kill_9, left_of, tool};
 
@@ -134,6 +137,38 @@ fn a_running_server_changes_its_log_and_begins_the_aws_endpoint() {
 }
 
 #[test]
+fn minutes_are_recorded_by_one_sampler_before_a_change_after_it_and_after_one_that_failed() {
+    let home = Home::served();
+    home.run_line("volume create db gp3:size=1GiB").ok();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    home.run_line(&format!("serve --change --aws {port}")).refused(3, &["cannot listen"]);
+    // The endpoint that did not begin has made it, and no longer has it open.
+    let file = home.root().join(ebbtide_history::FILE);
+    let _ = fs::remove_file(&file);
+    let socket = format!("unix:{}", home.sibling("db.sock").display());
+    home.run(&["volume", "attach", "db", "--nbd", &socket]).ok();
+    while !file.exists() {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    home.run_line("serve --change --aws 0").ok();
+    let samples = || {
+        let status = home.run_line("serve --status --json").ok().json();
+        let operations = status["requests"]["operations"].as_array().unwrap();
+        operations.iter().find(|row| row["operation"] == "counters").unwrap()["requests"].as_u64().unwrap()
+    };
+    let before = samples();
+    while samples() < before + 2 {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    home.run_line("serve --stop").ok();
+    let store = Store::open(&home.root(), Durability::Process, u64::MAX).unwrap();
+    let found = store.volume_minutes(&[("volume", "db")], 0..u64::MAX).unwrap();
+    assert!(!found.is_empty());
+    assert!(!home.log().contains("are lost"), "{}", home.log());
+}
+
+#[test]
 fn the_unit_is_one_that_systemd_takes_and_its_options_are_those_of_the_program() {
     let unit =
         fs::read_to_string(format!("{}/packaging/ebbtide.service", env!("CARGO_MANIFEST_DIR"))).unwrap();
@@ -193,8 +228,7 @@ fn an_attach_says_that_the_disk_of_the_home_is_smaller_than_what_a_volume_may_ta
         home.run(&["volume", "attach", name, "--nbd", &socket]).ok().stderr
     };
     let said = attach("large");
-    for part in ["note: volume 'large' may still take 10 GiB", "free: when the disk is full", "I/O errors"]
-    {
+    for part in ["note: volume 'large' may still take 10 GiB", "free: when the disk is full", "I/O errors"] {
         assert!(said.contains(part), "'{part}' is not in: {said}");
     }
     assert_eq!(attach("small"), "");

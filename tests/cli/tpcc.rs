@@ -6,7 +6,7 @@ use ebbtide_load::Session;
 use ebbtide_mysql::{Binary, Layout, Server, ServerPlan, initialize};
 
 use crate::candidate::{login, work};
-use crate::harness::{Home, Need, can};
+use crate::harness::{Home, Need, Ran, can};
 
 #[test]
 fn tpcc_is_loaded_run_checked_and_dropped_and_a_broken_row_ends_the_check_with_1() {
@@ -38,23 +38,7 @@ fn tpcc_is_loaded_run_checked_and_dropped_and_a_broken_row_ends_the_check_with_1
     load("run", "--point-selects=5").refused(2, &["--point-selects"]);
     load("run", "--wait-mode=spec --rate=5").refused(2, &["--wait-mode=spec and --rate"]);
 
-    let ran = load("run", "--threads=2 --time=2 --trx-level=RC").ok();
-    for part in [
-        "READ COMMITTED",
-        "tpmC:",
-        "share of the specification's ceiling",
-        "with the statements of tpcc-mysql",
-        "statements per transaction:",
-        "wait mode:                           no keying and think times",
-        "stock_level",
-        "20 s: kept",
-        "Percentiles (ms):",
-        "seed ",
-    ] {
-        assert!(ran.stdout.contains(part), "{part}:\n{}", ran.stdout);
-    }
-    let batched = load("run", "--threads=2 --time=1 --statements=batched").ok().stdout;
-    assert!(batched.contains("with the statements of tpcc-mysql, batched as by go-tpc"), "{batched}");
+    assert_answered(&load);
     let json = load("run", "--threads=2 --time=1 --json").ok().json();
     assert_eq!(
         (json["kit"]["name"].as_str(), json["tables"]["warehouses"].as_u64()),
@@ -77,4 +61,29 @@ fn tpcc_is_loaded_run_checked_and_dropped_and_a_broken_row_ends_the_check_with_1
     assert!(would.stdout.contains("would drop from sbtest: warehouse, district"), "{}", would.stdout);
     load("cleanup", "--execute").ok();
     assert!(load("cleanup", "").ok().stdout.contains("no tables of ours"));
+}
+
+/// The answer of a run, with its details.
+fn assert_answered(load: &impl Fn(&str, &str) -> Ran) {
+    let ran = load("run", "--threads=2 --time=2 --trx-level=RC --details").ok();
+    let flat = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "READ COMMITTED",
+        " tpmC at 2 connections over 2 s; p50 ",
+        "all limits of the response kept.",
+        "(12.86 for each of 1 warehouses)",
+        "with the statements of tpcc-mysql",
+        " per transaction",
+        "Wait mode no keying and think times",
+        "stock_level",
+        "20 s: kept",
+        "Percentiles (ms)",
+        "SQL statistics:",
+        "seed ",
+    ] {
+        assert!(flat.contains(part), "{part}:\n{}", ran.stdout);
+    }
+    let batched = load("run", "--threads=2 --time=1 --statements=batched --show tpcc").ok().stdout;
+    let batched = batched.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(batched.contains("with the statements of tpcc-mysql, batched as by go-tpc"), "{batched}");
 }

@@ -2,7 +2,12 @@
 
 use serde_json::Value;
 
-use crate::harness::{Home, Need, can, tool};
+use crate::harness::{Home, Need, Ran, can, tool};
+
+/// A text without its wrapping.
+fn in_one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
 
 #[test]
 fn a_volume_is_created_listed_shown_and_deleted() {
@@ -32,10 +37,12 @@ fn a_volume_is_created_listed_shown_and_deleted() {
     assert_eq!(listed.as_array().unwrap().len(), 1);
     assert_eq!(listed[0]["spec"], created["spec"]);
     assert_eq!(home.show("db"), created);
-    let text = home.run_line("volume show db").ok();
-    assert!(text.stdout.contains("seed 7"), "{}", text.stdout);
+    let text = home.run_line("volume show db").ok().stdout;
+    assert!(text.starts_with("db: gp3 of 100 GiB, available.\n"), "{text}");
+    let stored = home.run_line("volume show db --show stored").ok().stdout;
+    assert!(stored.starts_with("Stored\n") && stored.contains("\nseed     7\n"), "{stored}");
     let table = home.run_line("volume list").ok();
-    assert!(table.stdout.starts_with("NAME"), "{}", table.stdout);
+    assert!(table.stdout.starts_with("1 volume, 0 attached; $"), "{}", table.stdout);
     assert_eq!(home.run_line("volume delete db --json").ok().json()["deleted"], "db");
     assert_eq!(home.run_line("volume list").ok().line(), "no volumes");
 }
@@ -47,8 +54,9 @@ fn a_volume_shows_what_it_costs_where_it_is_created_shown_and_listed() {
     let created = home.run_line(&format!("volume create db {spec}")).ok();
     let cost = "$60.00 a month: 500 GiB $40.00, 3000 of 6000 IOPS $15.00, 125 of 250 MiB/s $5.00 (us-east-1, prices of \
                 2026-10-06)";
-    assert!(created.stdout.contains(&format!("\ncost: {cost}\n")), "{}", created.stdout);
-    assert!(home.run_line("volume show db").ok().stdout.contains(&format!("cost        {cost}\n")));
+    for text in [created.stdout, home.run_line("volume show db").ok().stdout] {
+        assert!(in_one_line(&text).contains(&format!(" cost {cost}")), "{text}");
+    }
     let irish = home.run_line("volume show db --region eu-west-1 --json").ok().json();
     let monthly = &irish["monthly_cost"];
     assert_eq!((&monthly["usd"], &monthly["region"]), (&Value::from(66.0), &Value::from("eu-west-1")));
@@ -56,13 +64,15 @@ fn a_volume_shows_what_it_costs_where_it_is_created_shown_and_listed() {
     home.run_line("volume create scratch ideal:size=1GiB").ok();
     home.run_line("volume create old standard:size=20GiB").ok();
     let table = home.run_line("volume list").ok().stdout;
-    let cell = |name: &str| {
-        let column = table.lines().next().unwrap().find("COST/MONTH").unwrap();
-        let line = table.lines().find(|line| line.starts_with(name)).unwrap();
-        line[column..].split("  ").next().unwrap().to_owned()
+    let has = |name: &str, cost: &str| {
+        let line = table.lines().find(|line| line.starts_with(&format!("{name} "))).unwrap();
+        assert!(line.contains(&format!("  {cost}  ")), "{cost} is not in {line}");
     };
-    assert_eq!(["db", "scratch", "old"].map(cell), ["$60.00", "-", "$1.00 + I/O"], "{table}");
-    assert!(table.ends_with("\nCOST/MONTH: US dollars, list prices (us-east-1, 2026-10-06)\n"), "{table}");
+    has("db", "$60.00");
+    has("scratch", "-");
+    has("old", "$1.00 + I/O");
+    let first = "3 volumes, 0 attached; $61.00 a month (list prices of us-east-1, 2026-10-06).\n";
+    assert!(table.starts_with(first), "{table}");
     let listed = home.run_line("volume list --region ap-northeast-1 --json").ok().json();
     let usd = |name: &str| {
         let all = listed.as_array().unwrap();
@@ -81,6 +91,54 @@ fn a_volume_shows_what_it_costs_where_it_is_created_shown_and_listed() {
 }
 
 #[test]
+fn credits_are_said_as_the_time_that_they_last_and_as_those_that_the_volume_has() {
+    let home = Home::served();
+    let created = home.run_line("volume create db gp2:size=100GiB,credits=10%").ok().stdout;
+    // A tenth of 33 min 20 s, and some seconds less than nine tenths of 5 h: it is idle meanwhile.
+    let shown = home.run_line("volume show db").ok().stdout;
+    for text in [&created, &shown] {
+        let text = in_one_line(text);
+        assert!(
+            text.contains("credits 10.") && text.contains("%: 3 min at 3,000 IOPS, full after 4 h "),
+            "{text}"
+        );
+    }
+    assert!(shown.starts_with("db: gp2 of 100 GiB, available; credits 10."), "{shown}");
+    let json = home.show("db");
+    let view = &json["credits"];
+    let full = view["full_in_s"].as_f64().unwrap();
+    assert!((15_000.0..16_201.0).contains(&full), "{json}");
+    assert_eq!((&view["ends_in_s"], &json["last_minute"]), (&Value::Null, &Value::Null), "{json}");
+}
+
+#[test]
+fn the_answers_of_volumes_and_snapshots_fit_a_screen_of_60_80_and_120_columns() {
+    let home = Home::served();
+    home.run_line("volume create db gp3:size=500GiB,iops=6000,throughput=250").ok();
+    home.run_line("volume create old gp2:size=100GiB,credits=2%").ok();
+    home.run_line("snapshot create monday --volume db").ok();
+    home.run_line("volume create lazy gp3:size=500GiB --snapshot monday").ok();
+    for (line, first) in [
+        ("volume list", "3 volumes, 0 attached; "),
+        ("volume show old", "old: gp2 of 100 GiB"),
+        ("volume show lazy --details", "lazy: gp3 of 500 GiB"),
+        ("snapshot list", "1 snapshot; "),
+    ] {
+        for columns in [60, 80, 120] {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let mut command = home.command(&words);
+            let shown = Ran::of(command.env("COLUMNS", columns.to_string()).output().unwrap()).ok().stdout;
+            assert!(shown.starts_with(first), "{line}: {shown}");
+            let longest = shown.lines().map(|line| line.chars().count()).max().unwrap();
+            assert!(longest <= columns, "{line}: {longest} columns of {columns}\n{shown}");
+            assert!(columns < 80 || shown.lines().count() <= 24, "{line}: {shown}");
+        }
+    }
+    let colored = home.run_line("volume list --color always").ok().stdout;
+    assert!(colored.starts_with("\u{1b}[1m3 volumes"), "{colored}");
+}
+
+#[test]
 fn a_home_brings_its_own_prices_and_its_own_region() {
     let home = Home::served();
     let own = "default_region = \"eu-west-1\"\n[[override]]\nregion = \"eu-west-1\"\ntype = \"gp3\"\n\
@@ -92,7 +150,8 @@ fn a_home_brings_its_own_prices_and_its_own_region() {
     assert_eq!((&monthly["usd"], &monthly["region"]), (&Value::from(5.0), &Value::from("eu-west-1")));
     assert_eq!(monthly["overridden"], "our contract");
     let text = home.run_line("volume show db").ok().stdout;
-    assert!(text.contains("$5.00 a month: 100 GiB $5.00 (eu-west-1, own prices of 2026-11-01)"), "{text}");
+    let cost = "$5.00 a month: 100 GiB $5.00 (eu-west-1, own prices of 2026-11-01)";
+    assert!(in_one_line(&text).contains(cost), "{text}");
 }
 
 #[test]
@@ -135,12 +194,12 @@ fn a_volume_from_a_snapshot_shows_how_much_of_it_is_loaded_and_since_when() {
     home.run_line("snapshot create monday --volume db").ok();
     let lazy = home.run_line("volume create lazy gp3:size=1GiB --snapshot monday").ok().stdout;
     // Nothing was written: nothing is to be loaded.
-    assert!(lazy.contains("\nloaded: all 0 B of the snapshot; lazy, since 2"), "{lazy}");
+    assert!(in_one_line(&lazy).contains(" loaded all 0 B of the snapshot; lazy, since 2"), "{lazy}");
     let shown = home.show("lazy");
     assert_eq!(shown["initialization"]["mode"], "lazy", "{shown}");
     assert_eq!(shown["initialization"]["state"], "completed", "{shown}");
     assert!(shown["initialization"]["since"].as_str().unwrap().ends_with('Z'), "{shown}");
-    assert!(home.run_line("volume show lazy").ok().stdout.contains("\nloaded      all 0 B"));
+    assert!(in_one_line(&home.run_line("volume show lazy").ok().stdout).contains(" loaded all 0 B"));
     let create = "volume create rated gp3:size=1GiB --snapshot monday --initialization rate=250MiB/s --json";
     assert_eq!(home.run_line(create).ok().json()["initialization"]["mode"], "rate=250MiB/s");
     let create = "volume create whole gp3:size=1GiB --snapshot monday --initialization none --json";

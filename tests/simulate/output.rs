@@ -2,31 +2,70 @@
 
 use serde_json::Value;
 
-use crate::support::{assert_near, json, simulate_with_overrides, text};
+use crate::support::{assert_near, json, simulate, simulate_with_overrides, text};
 use ebbtide_testing::schema::assert_unknown_fields_are_found;
 
 const GP2: &str = "gp2:size=100GiB";
 const CLIFF: &str = "rw=randread,bs=16k,iodepth=64,runtime=45m";
 
 #[test]
-fn the_gp2_cliff_is_in_the_table_and_in_words() {
-    let text = text(&["--volume", GP2, "--job", CLIFF]);
-    assert!(text.starts_with("seed 1\n"), "the seed comes first: {text}");
-    let rows: Vec<&str> = text.lines().collect();
-    assert!(
-        text.contains("-- credits ended after 2,000 s (33 min 20 s); from then on 300 IOPS, 4.7 MiB/s"),
-        "{text}"
-    );
-    assert!(text.contains("Credits ended after 2,000 s"), "{text}");
-    assert!(text.contains("Held back by the volume's IOPS limit"), "{text}");
+fn the_gp2_cliff_is_in_the_answer_and_in_the_rows() {
+    let answer = text(&["--volume", GP2, "--job", CLIFF]);
+    let first = answer.lines().next().unwrap();
+    for part in [
+        "gp2:size=100GiB: 2,",
+        " IOPS, ",
+        " over 45 min; credits ended after 2,000 s (33 min 20 s); from then on 300 IOPS, 4.7 MiB/s; $10.00 a month.",
+    ] {
+        assert!(first.contains(part), "no '{part}' in {first}");
+    }
+    assert!(answer.contains("Held back by the volume's IOPS limit"), "{answer}");
+    assert!(answer.contains("\nseed 1; list prices of us-east-1, 2"), "{answer}");
+    let details = text(&["--volume", GP2, "--job", CLIFF, "--details"]);
+    let rows: Vec<&str> = details.lines().skip_while(|line| *line != "Over time").collect();
     assert!(rows.len() < 60, "condensed: {} lines", rows.len());
-    let cliff = rows.iter().position(|row| row.contains("-- credits ended")).unwrap();
-    assert!(
-        rows[cliff - 1].contains("33 min 20 s") && rows[cliff - 1].contains("3,000"),
-        "{}",
-        rows[cliff - 1]
-    );
+    let cliff = rows.iter().position(|row| row.starts_with("33 min 20 s")).unwrap();
+    assert!(rows[cliff].contains(" 3,000 "), "{}", rows[cliff]);
     assert!(rows[cliff + 1].contains(" 300 "), "{}", rows[cliff + 1]);
+    assert!(details.contains("\n... ") && details.contains(" alike\n"), "{details}");
+}
+
+#[test]
+fn the_answer_comes_first_on_one_screen_at_60_80_and_120_columns() {
+    println!("seed 1");
+    let both = ["--volume", GP2, "--volume", "gp3:size=100GiB,iops=6000", "--job", CLIFF];
+    for arguments in [&["--volume", GP2, "--job", CLIFF][..], &both] {
+        for columns in [60, 80, 120] {
+            let command = || {
+                let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_ebbtide"));
+                command.env("EBBTIDE_HOME", "/nonexistent/home").env("COLUMNS", columns.to_string());
+                command.arg("simulate").args(arguments);
+                command
+            };
+            let shown = String::from_utf8(command().output().unwrap().stdout).unwrap();
+            assert!(shown.starts_with("gp"), "{shown}");
+            let longest = shown.lines().map(|line| line.chars().count()).max().unwrap();
+            assert!(longest <= columns, "{longest} columns of {columns}\n{shown}");
+            assert!(columns < 80 || shown.lines().count() <= 24, "{shown}");
+            let details = String::from_utf8(command().arg("--details").output().unwrap().stdout).unwrap();
+            let longest = details.lines().map(|line| line.chars().count()).max().unwrap();
+            assert!(longest <= columns, "{longest} columns of {columns}\n{details}");
+        }
+    }
+}
+
+#[test]
+fn a_section_of_the_details_is_printed_alone_by_its_name() {
+    let run = ["--volume", "gp3:size=100GiB", "--job", "rw=randread,runtime=5"];
+    let shown = text(&[&run[..], &["--show", "command,run"]].concat());
+    assert!(shown.starts_with("The run\n"), "{shown}");
+    assert!(shown.ends_with("--seed 1\n") && !shown.contains("IOPS"), "{shown}");
+    let wrong = simulate(&[&run[..], &["--show", "comand"]].concat());
+    let error = String::from_utf8_lossy(&wrong.stderr);
+    assert_eq!(wrong.status.code(), Some(2), "{error}");
+    for part in ["did you mean 'command'?", "its sections are volumes, run, command, intervals"] {
+        assert!(error.contains(part), "no '{part}' in {error}");
+    }
 }
 
 #[test]
@@ -113,7 +152,12 @@ fn volumes_stand_side_by_side_with_the_same_requests() {
     }
     assert_eq!((&runs[0]["volume"], &runs[1]["volume"]), (&GP2.into(), &"gp3:size=100GiB".into()));
     let text = text(&arguments);
-    assert!(text.contains("== side by side"), "{text}");
+    // Of equal rates the lower p99 decides.
+    let best = "gp2:size=100GiB: 1,000 IOPS, 3.9 MiB/s and a p99 of ";
+    let beside = ", the IOPS of gp3:size=100GiB, whose p99 is ";
+    assert!(text.starts_with(best) && text.contains(beside), "{text}");
+    assert!(text.contains("; $10.00 a month, $2.00 more."), "{text}");
+    assert!(text.lines().any(|line| line.starts_with("gp2:size=100GiB  ")), "{text}");
 }
 
 #[test]
@@ -171,7 +215,7 @@ fn the_overrides_of_the_home_hold_here_too_and_are_reported() {
     let output = simulate_with_overrides(overrides, &arguments);
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("gp3:size=100GiB has figures of this home's own: a slower region"), "{text}");
-    assert!(text.contains("p50 2.0"), "2 ms of service and the transfer: {text}");
+    assert!(text.contains(" 2.0"), "2 ms of service and the transfer: {text}");
     let broken = simulate_with_overrides("[[override]]\ntype = 3\n", &arguments);
     assert_eq!(broken.status.code(), Some(3), "{}", String::from_utf8_lossy(&broken.stderr));
 }
@@ -189,20 +233,19 @@ fn every_volume_has_its_cost_in_text_json_and_page() {
         "nvme",
     ];
     let job = ["--job", "rw=randread,bs=16k,iodepth=4,runtime=2"];
-    let printed = text(&[&volumes[..], &job, &["--html", page.to_str().unwrap()]].concat());
+    let printed = text(&[&volumes[..], &job, &["--details", "--html", page.to_str().unwrap()]].concat());
     for line in [
-        "  cost $55.00 a month: 500 GiB $40.00, 3000 of 6000 IOPS $15.00 (us-east-1, prices of 2026-10-06)\n",
-        "  cost $50.00 a month: 500 GiB $50.00 (us-east-1, prices of 2026-10-06)\n",
-        "  cost -\n",
+        "Cost    $55.00 a month: 500 GiB $40.00, 3000 of 6000 IOPS $15.00 (us-east-1, prices of 2026-10-06)\n",
+        "Cost    $50.00 a month: 500 GiB $50.00 (us-east-1, prices of 2026-10-06)\n",
+        "Cost    -\n",
     ] {
         assert!(printed.contains(line), "{line} is not in {printed}");
     }
-    let table: Vec<&str> =
-        printed.lines().skip_while(|line| !line.starts_with("== side")).skip(1).take(4).collect();
+    let table: Vec<&str> = printed.lines().skip_while(|line| !line.starts_with("Volume")).take(4).collect();
     let last: Vec<_> = table.iter().map(|line| line.split_whitespace().last().unwrap()).collect();
-    assert_eq!(last, ["cost/month", "$55.00", "$50.00", "-"], "{table:?}");
+    assert_eq!(last, ["Monthly", "$55.00", "$50.00", "-"], "{table:?}");
     let html = std::fs::read_to_string(&page).unwrap();
-    assert!(html.contains("Cost a month") && html.contains("$55.00 a month: 500 GiB $40.00"));
+    assert!(html.contains("Monthly") && html.contains("$55.00 a month: 500 GiB $40.00"));
     let runs = json(&[&volumes[..], &job, &["--region", "eu-west-1"]].concat());
     let usd = |index: usize| runs["runs"][index]["monthly_cost"]["usd"].clone();
     // 500 x 0.088 + 3,000 x 0.0055; 500 x 0.11
@@ -228,9 +271,9 @@ fn a_lazy_volume_pays_the_first_touch_of_each_block_once() {
     // 128 blocks at 36 ms in the mean, one after the other.
     assert!((2.5..8.0).contains(&(first - there)), "{first} s and {there} s");
     assert!(run["command"].as_str().unwrap().contains("--initialization lazy"), "{run}");
-    let text = text(&lazy);
-    assert!(text.contains("\ninitialization lazy: a snapshot has every block\n"), "{text}");
-    assert!(text.contains("loaded: 128 of 2,048 blocks of 512 KiB; 128 at the first touch"), "{text}");
+    let text = text(&[&lazy[..], &["--details"]].concat());
+    assert!(text.contains("Initialization  lazy: a snapshot has every block\n"), "{text}");
+    assert!(text.contains("Loaded  128 of 2,048 blocks of 512 KiB; 128 at the first touch"), "{text}");
 }
 
 #[test]
@@ -260,7 +303,8 @@ fn a_run_that_takes_no_time_has_no_rate() {
     for rate in ["iops", "mib_s"] {
         assert_eq!((&totals[rate], &json["jobs"][0]["read"][rate]), (&Value::Null, &Value::Null), "{json}");
     }
-    let text = text(&run);
-    assert!(text.contains("reads: 256 I/Os, - IOPS, - MiB/s"), "{text}");
+    let text = text(&[&run[..], &["--details"]].concat());
+    assert!(text.starts_with("ideal:size=1GiB: 256 I/Os in no time."), "{text}");
+    assert!(text.contains("Reads   256 I/Os, - IOPS, - MiB/s"), "{text}");
     assert!(!text.contains("inf") && !text.contains("NaN"), "{text}");
 }

@@ -27,7 +27,7 @@ fn the_page_draws_its_charts_without_a_network() {
         "gp2:size=100GiB,credits=1%: Credits ended after 20 s; from then on 300 IOPS",
         "Operations (IOPS)",
         "Lowest Mean Highest Last",
-        "Credits left Credits ended Throttled Cost a month",
+        "Credits left Credits ended Throttled Monthly",
         "after 20 s",
         "$10.00 a month: 100 GiB $10.00 (us-east-1, prices of",
         "Seed 11",

@@ -23,12 +23,14 @@ fn missing<'q>(quoted: &'q str, output: &str) -> Option<&'q str> {
 }
 
 #[test]
-fn the_pages_of_predict_and_size_quote_what_the_commands_print() {
+fn the_pages_of_simulate_predict_and_size_quote_what_the_commands_print() {
     let root = env!("CARGO_MANIFEST_DIR");
-    for (name, samples_at_least) in [("docs/predict.md", 3), ("docs/size.md", 1), ("README.md", 1)] {
+    for (name, samples_at_least) in
+        [("docs/predict.md", 3), ("docs/size.md", 1), ("docs/simulate.md", 1), ("README.md", 1)]
+    {
         let page = std::fs::read_to_string(format!("{root}/{name}")).unwrap();
         let samples = samples(&page);
-        let of_command = ["ebbtide predict ", "ebbtide size "];
+        let of_command = ["ebbtide predict ", "ebbtide size ", "ebbtide simulate "];
         let samples =
             samples.into_iter().filter(|(line, _)| of_command.iter().any(|begin| line.starts_with(begin)));
         let mut seen = 0;

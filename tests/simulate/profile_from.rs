@@ -102,6 +102,15 @@ fn a_run_of_the_lab_becomes_a_profile_that_predicts_its_other_arms() {
     let (fast, _) = predicted(&file, "gp3:size=500GiB,iops=6000");
     assert_eq!(answer["divided_by"], 8);
     assert!((14.0..23.0).contains(&slow) && (1.8..2.2).contains(&(fast / slow)), "{slow} {fast}");
+    // The directory itself does as well as the profile that is made of it.
+    let direct = json_of("predict", &[from, "--volume", "gp3:size=500GiB", "--for", "1m"], 0);
+    let direct_tps = direct["volumes"][0]["points"][0]["tps"].as_f64().unwrap();
+    assert!((direct_tps / slow - 1.0).abs() < 0.01, "{direct_tps} {slow}");
+    let said = printed(&[from, "--volume", "gp3:size=500GiB", "--for", "1m", "--show", "calibration"], 0);
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("Made with ") && said.contains("arm other is left out"), "{said}");
+    let error = refused(&[out, "--volume", "gp3:size=500GiB", "--arm", "3000"]);
+    assert!(error.contains("--arm: ") && error.contains("is a profile, which says it"), "{error}");
     let whole =
         json_of("predict", &[out, "--volume", "gp3:size=500GiB", "--for", "1m", "--divided-by", "1"], 0);
     assert!(whole["volumes"][0]["points"][0]["tps"].as_f64().unwrap() > slow * 4.0, "{whole}");

@@ -199,11 +199,51 @@ fn a_gp2_whose_credits_end_is_seen_throttled_and_the_need_is_not_taken_for_what_
         "THROTTLED in 14% of the time: burst credits were used up",
         "A throttled past understates the need: before the credits ended 2,400 IOPS were served",
         "it was throttled in 14% of the time; p99 of an I/O 167 ms by the record",
-        "its burst credits were at zero in 14% of the time, first at 2026-11-01T11:40:00Z",
+        "its burst credits were at 0 from 2026-11-01 11:40 to 15:00 UTC (14% of the time); an I/O took ",
         "what the throttled past may have needed",
     ] {
         assert!(text.contains(words), "'{words}' is not in: {text}");
     }
+}
+
+#[test]
+fn nights_without_credits_are_said_with_their_time_and_what_an_i_o_took() {
+    // Four nights: from 02:00 to 02:40 without credits, an I/O takes 50 ms in place of 1.
+    let minute = |n: usize| match n % 1_440 {
+        120..160 => Minute { reads: 180.0, writes: 120.0, ms: 50.0, credits: 0.0 },
+        _ => QUIET,
+    };
+    let minutes: Vec<Minute> = (0..4 * 1_440).map(minute).collect();
+    let dir = tempfile::tempdir().unwrap();
+    let file = written(&dir, "metrics.json", &cloudwatch(&minutes));
+    let page = dir.path().join("page.html");
+    let arguments = [word(&file), "--volume", "gp2:size=100GiB", "--raid0", "1"];
+    let text = told(&[&arguments[..], &["--html", word(&page)]].concat(), 1);
+    for words in [
+        "its burst credits were at 0 in 4 of 4 nights, 02:00 to 02:40 UTC (2.8% of the time); an I/O took 50.0 ms instead of ",
+        "2026-11-01 00:00 to 2026-11-05 00:00 UTC: ",
+    ] {
+        assert!(text.contains(words), "'{words}' is not in: {text}");
+    }
+    let html = std::fs::read_to_string(&page).unwrap();
+    for part in
+        ["BurstBalance", "limit of today", "limit of the answer", "Shaded: the load waited", "\"shade\""]
+    {
+        assert!(html.contains(part), "no '{part}' in the page");
+    }
+    let (_, plain) = ebbtide_testing::browser::without_scripts(&html);
+    assert!(plain.contains("BurstBalance") && !plain.contains("throttled Lowest"), "{plain}");
+}
+
+#[test]
+fn parts_of_the_answer_are_printed_by_their_names() {
+    let shown = answered(&[SHOP, "--volume", "gp2:size=600GiB", "--raid0", "1", "--show", "terraform"], 0);
+    assert!(shown.starts_with("Terraform\n") && shown.contains("aws_ebs_volume"), "{shown}");
+    assert!(!shown.contains("carries the load"), "{shown}");
+    refused(
+        &[SHOP, "--volume", "gp2:size=600GiB", "--show", "terrafrom"],
+        &["did you mean 'terraform'?", "aurora"],
+    );
 }
 
 #[test]

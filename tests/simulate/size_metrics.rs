@@ -55,6 +55,11 @@ fn a_page_of_several_is_noted_in_text_and_json() {
     let arguments = [PAGE, "--volume", "gp3:size=500GiB"];
     assert!(json(&arguments, 0)["load"]["notes"].to_string().contains("is one page of several (NextToken)"));
     assert!(told(&arguments, 0).contains("cloudwatch-page.json is one page of several (NextToken)"));
+    let screen = told_of(&arguments);
+    assert!(
+        screen.contains("one page of several"),
+        "the first screen says that figures are missing: {screen}"
+    );
 }
 
 /// The words of a command with these files.
@@ -108,6 +113,60 @@ fn volumes_of_one_input_are_sized_one_by_one_with_a_total() {
     );
     let notes = json(&with(&rest, &[&idle]), 0)["load"]["notes"].to_string();
     assert!(notes.contains("no operation of them: vol-0idle"), "{notes}");
+}
+
+#[test]
+fn a_folder_of_volumes_is_sized_one_by_one_and_listed_by_money() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("fleet");
+    std::fs::create_dir(&folder).unwrap();
+    let loads: Vec<(String, f64)> =
+        (0..12_u32).map(|number| (format!("db{number:02}"), 10.0 + 400.0 * f64::from(number))).collect();
+    for (name, per_second) in &loads {
+        std::fs::write(folder.join(format!("{name}.json")), answer(&results("", *per_second))).unwrap();
+    }
+    let rest = ["--volume", "gp3:size=500GiB,iops=16000,throughput=1000", "--raid0", "1"];
+    let sized = json(&with(&rest, &[&folder]), 0);
+    let volumes = sized["volumes"].as_array().unwrap();
+    let names: Vec<&str> = volumes.iter().map(|one| one["volume"].as_str().unwrap()).collect();
+    assert_eq!(names, loads.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>());
+    // Each is answered as if it were alone.
+    let last = folder.join("db11.json");
+    assert_eq!(volumes[11]["answer"], json(&with(&rest, &[&last]), 0)["answer"]);
+    let named = json(&[with(&rest, &[&folder]), vec!["--device", "db11"]].concat(), 0);
+    assert_eq!(named["answer"], volumes[11]["answer"]);
+    refused(&[with(&rest, &[&folder]), vec!["--device", "db12"]].concat(), &["db12", "db11"]);
+    for columns in [60, 80, 120] {
+        let output = command(&with(&rest, &[&folder])).env("COLUMNS", columns.to_string()).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(text.starts_with("12 volumes (db00, db01, db02 and 9 more): "), "{text}");
+        let longest = text.lines().map(|line| line.chars().count()).max().unwrap();
+        assert!(longest <= columns, "{longest} columns of {columns}\n{text}");
+        assert!(columns < 80 || text.lines().count() <= 24, "{text}");
+        // What saves most comes first, and those that are not shown are counted.
+        assert!(text.lines().any(|line| line == "and 6 more"), "{text}");
+        let saved = text.lines().filter(|line| line.starts_with("db")).filter_map(|line| {
+            let amount = line.split_whitespace().filter(|word| word.starts_with('$')).nth(1)?;
+            amount.trim_start_matches('$').replace(',', "").parse().ok()
+        });
+        let saved: Vec<f64> = saved.collect();
+        assert!(saved.len() > 2 && saved.windows(2).all(|pair| pair[0] >= pair[1]), "{saved:?}\n{text}");
+    }
+    let shown = told_of(&[with(&rest, &[&folder]), vec!["--show", "db03"]].concat());
+    assert!(shown.starts_with("db03\n") && !shown.contains("db04"), "{shown}");
+}
+
+/// What it prints on a wide terminal.
+fn told_of(arguments: &[&str]) -> String {
+    let output = command(arguments).env("COLUMNS", "2000").output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn command(arguments: &[&str]) -> std::process::Command {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_ebbtide"));
+    command.env("EBBTIDE_HOME", "/nonexistent/home").arg("size").args(arguments);
+    command
 }
 
 #[test]

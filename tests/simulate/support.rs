@@ -10,6 +10,8 @@ use ebbtide_testing::schema::assert_documented;
 pub(crate) fn simulate(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_ebbtide"))
         .env("EBBTIDE_HOME", "/nonexistent/home")
+        // Sentences stay in one line.
+        .env("COLUMNS", "2000")
         .arg("simulate")
         .args(arguments)
         .output()

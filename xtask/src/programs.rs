@@ -1,13 +1,12 @@
 //! The test programs of the workspace, as cargo builds them.
 
 use std::{
-    collections::BTreeSet,
     io::BufReader,
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use cargo_metadata::{Message, Metadata, MetadataCommand, Package, Target, TargetKind};
 
 /// A test program that was built.
@@ -20,7 +19,7 @@ pub(crate) struct Built {
     pub(crate) dir: PathBuf,
 }
 
-/// The name by which `xtask/tidy.toml`, `dev` and the reports call a test program; none for what is no such program.
+/// The name by which `xtask/tidy.toml`, `xtask/tests.toml` and the reports call a test program; none for what is no such program.
 pub(crate) fn name(package: &Package, target: &Target) -> Option<String> {
     let is = |kind: &TargetKind| target.kind.contains(kind);
     if !target.test {
@@ -63,16 +62,11 @@ fn folder(package: &Package, metadata: &Metadata) -> PathBuf {
     Path::new(folder).to_owned()
 }
 
-/// Builds all tests and lists them for a shell: name, program and folder of each, and whether it is one of the deterministic
-/// ones or not (`-`), with tabs between.
-///
-/// # Errors
-/// Where they do not build.
-pub(crate) fn list(deterministic: &BTreeSet<String>) -> Result<String> {
-    let programs = build(None)?.context("the tests do not build")?;
-    let line = |program: Built| {
-        let kind = if deterministic.contains(&program.name) { "deterministic" } else { "-" };
-        format!("{}\t{}\t{}\t{kind}\n", program.name, program.path.display(), program.dir.display())
-    };
-    Ok(programs.into_iter().map(line).collect())
+/// Asks a test program for its tests; further options choose among them.
+pub(crate) fn tests(path: &Path, options: &[&str]) -> Result<Vec<String>> {
+    let output = Command::new(path).args(["--list", "--format", "terse"]).args(options).output();
+    let output = output.with_context(|| format!("cannot run {}", path.display()))?;
+    ensure!(output.status.success(), "{} --list ended with {}", path.display(), output.status);
+    let text = String::from_utf8_lossy(&output.stdout);
+    Ok(text.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
 }

@@ -10,7 +10,7 @@ use ebbtide_observe::{Observation, Origin, Variables};
 use serde::{Deserialize, Serialize};
 
 use crate::packed::{self, is_utf_16};
-use crate::{Hints, Input, SeveralServers, is_known, observation};
+use crate::{Elsewhere, Hints, Input, SeveralServers, cloudwatch, elsewhere, is_known, observation};
 
 /// The word by which a file is known as one of ours.
 const FORMAT: &str = "ebbtide-capture";
@@ -91,6 +91,9 @@ pub enum Foreign {
     /// A file has so many bytes, which is more than is read.
     #[error("it has {}, and captures have up to {}", ebbtide_text::size(*.0), ebbtide_text::size(LARGEST))]
     TooLarge(u64),
+    /// It is a text of another known kind.
+    #[error("it is {0}")]
+    Elsewhere(Elsewhere),
     /// It is packed with gzip.
     #[error("it is compressed: unpack it first (gunzip)")]
     Compressed,
@@ -100,9 +103,6 @@ pub enum Foreign {
     /// Its beginning is that of no text.
     #[error("it is no text")]
     Binary,
-    /// It is a text of another code.
-    #[error("it is no text in UTF-8")]
-    NotUtf8,
     /// A capture that ends before its end.
     #[error("its end is missing: {0}")]
     CutOff(serde_json::Error),
@@ -280,7 +280,7 @@ pub fn read(
     for path in paths {
         inputs.extend(texts(path, &mut left_out)?);
     }
-    let captures = inputs.iter().filter(|input| is_bundle(&input.text)).count();
+    let captures = inputs.iter().filter(|input| is_bundle(input)).count();
     match &inputs[..] {
         [input] if captures == 1 => parse(&input.path, &input.text),
         _ if captures > 0 => Err(BundleError::Mixed),
@@ -299,10 +299,18 @@ fn texts(path: &Path, left_out: &mut impl FnMut(LeftOut)) -> Result<Vec<Input>, 
         return several(LARGEST, path, parent, &format!("{name}-"), left_out);
     }
     let input = Input { path: path.to_owned(), text: contents(path)? };
-    if is_bundle(&input.text) || is_known(&input) {
-        Ok(vec![input])
-    } else {
-        Err(foreign(path, Foreign::Unknown))
+    if is_capture(&input.text) || is_known(&input) {
+        return Ok(vec![input]);
+    }
+    // An answer of CloudWatch in another form than JSON.
+    let metrics = cloudwatch::other_form(&input.text).map(|why| {
+        let kind = why.to_string();
+        Elsewhere::new(kind.strip_prefix("is ").unwrap_or(&kind), why.hint())
+    });
+    match metrics.or_else(|| elsewhere::found(&input.text)) {
+        Some(kind) => Err(foreign(path, Foreign::Elsewhere(kind))),
+        None if is_bundle(&input) => Ok(vec![input]),
+        None => Err(foreign(path, Foreign::Unknown)),
     }
 }
 
@@ -387,7 +395,7 @@ fn is_forbidden(error: &BundleError) -> bool {
 /// The text of a file, without a mark of its byte order.
 ///
 /// # Errors
-/// A file that cannot be read, is larger than any capture, or is no text in UTF-8 or in UTF-16 with a mark of its byte order.
+/// A file that cannot be read, is larger than any capture, or is no text.
 pub fn contents(file: &Path) -> Result<String, BundleError> {
     let refused = |source| BundleError::Read { path: file.to_owned(), source };
     // Some files of the kernel, such as /proc/kmsg, have a reader wait for more.
@@ -410,11 +418,9 @@ pub fn contents(file: &Path) -> Result<String, BundleError> {
     if bytes.len() as u64 > LARGEST {
         return Err(foreign(file, Foreign::TooLarge(bytes.len() as u64)));
     }
-    let text = if is_utf_16(&bytes) {
-        packed::text(bytes).ok_or_else(|| foreign(file, Foreign::Utf16))?
-    } else {
-        String::from_utf8(bytes).map_err(|_| foreign(file, Foreign::NotUtf8))?
-    };
+    // Option files of old machines are in Latin-1: their comments have letters that are lost.
+    let damage = if is_utf_16(&bytes) { Foreign::Utf16 } else { Foreign::Binary };
+    let text = packed::text(bytes).ok_or_else(|| foreign(file, damage))?;
     Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }
 
@@ -429,17 +435,16 @@ fn not_text(head: &[u8]) -> Option<Foreign> {
 
 /// Whether a text says that it is a capture.
 fn is_capture(text: &str) -> bool {
-    is_bundle(text) && text.chars().take(200).collect::<String>().contains(FORMAT)
+    is_object(text) && text.chars().take(200).collect::<String>().contains(FORMAT)
 }
 
-fn is_bundle(text: &str) -> bool {
-    let text = text.trim_start();
-    let head: String = text.chars().take(200).collect();
-    // iostat and CloudWatch print JSON too.
-    text.starts_with('{')
-        && !["\"sysstat\"", "\"MetricDataResults\"", "\"Datapoints\"", "\"Timestamps\"", "\"Variable_name\""]
-            .iter()
-            .any(|word| head.contains(word))
+fn is_object(text: &str) -> bool {
+    text.trim_start().starts_with('{')
+}
+
+/// Whether a text is a capture, or may be a damaged one: iostat, CloudWatch and clients print JSON too.
+fn is_bundle(input: &Input) -> bool {
+    is_capture(&input.text) || (is_object(&input.text) && !is_known(input))
 }
 
 /// The observation of a capture's text.
@@ -590,7 +595,14 @@ mod tests {
         assert_eq!(of_power_shell.variables.unwrap().get("sync_binlog"), Some("0"));
         assert!(of(&saved(&text(seen()))).unwrap().facts.is_none(), "a capture too");
         assert!(why(b"\xff\xfe\x34\xd8v\0").contains("damaged UTF-16"));
-        assert!(why(b"version\t8\xe9\n").contains("UTF-8"));
+        let latin = of(b"# f\xfcr alle\n[mysqld]\nsync_binlog=0\n").unwrap();
+        assert_eq!(latin.variables.unwrap().get("sync_binlog"), Some("0"));
+        assert!(why(b"version\t8\xe9\0\n").contains("no text"));
+        assert!(why(b"METRICDATARESULTS\tr\n").contains("it is CloudWatch's answer as text"));
+        assert!(
+            why(b"{\"Volumes\": [{\"VolumeType\": \"gp3\"}]}")
+                .contains("it is the answer of DescribeVolumes")
+        );
         let marked = of("\u{feff}version\t8.0.36\n".as_bytes()).unwrap();
         assert_eq!(marked.variables.unwrap().get("version"), Some("8.0.36"));
         assert!(of(text(seen()).as_bytes()).unwrap().facts.is_none());

@@ -36,6 +36,26 @@ const SWITCHES: &[&str] = &[
     "relay_log_recovery",
 ];
 
+/// Switches that keep their value where a file sets another word than those of [`switched`]. The others are OFF then, `yes` too.
+const KEEPING: [&str; 7] = [
+    "innodb_adaptive_flushing",
+    "innodb_file_per_table",
+    "innodb_flush_sync",
+    "innodb_numa_interleave",
+    "innodb_random_read_ahead",
+    "innodb_use_fdatasync",
+    "innodb_use_native_aio",
+];
+/// Switches that know more words, such as `DETECT_ONLY`.
+const WITH_MORE_WORDS: [&str; 3] = ["innodb_doublewrite", "innodb_log_writer_threads", "query_cache_type"];
+
+/// Variables of words, which files may give in any case and by their numbers.
+const WORDS: [(&str, &[&str]); 3] = [
+    ("innodb_flush_method", &["fsync", "O_DSYNC", "littlesync", "nosync", "O_DIRECT", "O_DIRECT_NO_FSYNC"]),
+    ("binlog_format", &["MIXED", "STATEMENT", "ROW"]),
+    ("binlog_row_image", &["MINIMAL", "NOBLOB", "FULL"]),
+];
+
 /// Groups that servers read, in lower case.
 const GROUPS: [&str; 6] = ["mysqld", "server", "mariadb", "mariadbd", "client-server", "galera"];
 
@@ -75,13 +95,13 @@ pub fn configured(
     for line in &file.lines {
         match reads(&line.group, version, mariadb) {
             Some(true) => {
-                let (name, value) = plain(&line.name, line.value.as_deref());
-                all.push(Configured {
+                let place = || format!("{}:{}", line.file.display(), line.line);
+                all.extend(plain(&line.name, line.value.as_deref()).map(|(name, value)| Configured {
                     name,
                     value,
-                    place: format!("{}:{}", line.file.display(), line.line),
+                    place: place(),
                     group: line.group.clone(),
-                });
+                }));
             }
             Some(false) => {}
             None if unsure.contains(&line.group) => {}
@@ -91,35 +111,92 @@ pub fn configured(
     all
 }
 
-/// A name without what only changes how it is read (`loose-`, `skip-`), and a value as the servers print it.
-fn plain(name: &str, value: Option<&str>) -> (String, String) {
+/// A name without what only changes how it is read (`loose-`, `skip-`), and a value as the servers print it; None of a line that
+/// changes nothing.
+fn plain(name: &str, value: Option<&str>) -> Option<(String, String)> {
     let name = name.strip_prefix("loose_").unwrap_or(name);
-    let switch = |name: &str| SWITCHES.contains(&name) || name == "log_bin";
-    for (prefix, word) in [("skip_", "OFF"), ("disable_", "OFF"), ("enable_", "ON")] {
-        if let Some(rest) = name.strip_prefix(prefix).filter(|rest| switch(rest)) {
-            return (rest.to_owned(), word.to_owned());
+    let is_switch = |name: &str| SWITCHES.contains(&name) || name == "log_bin";
+    for (prefix, word, other) in [("skip_", "OFF", "ON"), ("disable_", "OFF", "ON"), ("enable_", "ON", "OFF")]
+    {
+        if let Some(rest) = name.strip_prefix(prefix).filter(|rest| is_switch(rest)) {
+            // 0 is a second negation, and every other value is none.
+            let word = if value == Some("0") { other } else { word };
+            return Some((rest.to_owned(), word.to_owned()));
         }
     }
-
     let value = match value {
         // `log-bin = NAME` turns the binary log on.
         _ if name == "log_bin" => "ON".to_owned(),
         None => "ON".to_owned(),
-        Some(value) if SWITCHES.contains(&name) => match value.to_ascii_uppercase().as_str() {
-            "1" | "ON" | "TRUE" | "YES" => "ON".to_owned(),
-            "0" | "OFF" | "FALSE" | "NO" => "OFF".to_owned(),
-            other => other.to_owned(),
+        Some(value) if SWITCHES.contains(&name) => match switched(value) {
+            Some(is_on) => if is_on { "ON" } else { "OFF" }.to_owned(),
+            None if WITH_MORE_WORDS.contains(&name) => value.to_ascii_uppercase(),
+            None if KEEPING.contains(&name) => return None,
+            None => "OFF".to_owned(),
         },
-        Some(value) => bytes(value).map_or_else(|| value.to_owned(), |bytes| bytes.to_string()),
+        Some(value) => word(name, value)
+            .map(str::to_owned)
+            .or_else(|| bytes(value).map(|bytes| bytes.to_string()))
+            .unwrap_or_else(|| value.to_owned()),
     };
-    (name.to_owned(), value)
+    Some((name.to_owned(), value))
 }
 
-/// A number with a suffix such as `48M`.
+/// What a switch is set to by a word that every server knows. `yes` and `no` are none of them.
+fn switched(word: &str) -> Option<bool> {
+    let is = |words: [&str; 3]| words.iter().any(|known| word.eq_ignore_ascii_case(known));
+    if is(["1", "ON", "TRUE"]) {
+        return Some(true);
+    }
+    is(["0", "OFF", "FALSE"]).then_some(false)
+}
+
+/// A word as the servers print it, of a variable that has words.
+fn word(name: &str, value: &str) -> Option<&'static str> {
+    let (_, words) = WORDS.iter().find(|(known, _)| *known == name)?;
+    let by_name = words.iter().find(|word| word.eq_ignore_ascii_case(value));
+    by_name.or_else(|| words.get(value.parse::<usize>().ok()?)).copied()
+}
+
+/// A number with a suffix such as `48M`. The servers look at the first letter alone: `48MB` is the same, and `300ms` are 300 MiB.
 fn bytes(value: &str) -> Option<u64> {
-    let (number, suffix) = value.split_at_checked(value.len().checked_sub(1)?)?;
-    let power = ["k", "m", "g", "t", "p", "e"].iter().position(|one| suffix.eq_ignore_ascii_case(one))?;
-    number.trim().parse::<u64>().ok()?.checked_mul(1_u64.checked_shl(10 * (u32::try_from(power).ok()? + 1))?)
+    let value = value.trim();
+    let digits = value.find(|letter: char| !letter.is_ascii_digit())?;
+    let (number, suffix) = value.split_at(digits);
+    let first = suffix.chars().next()?.to_ascii_lowercase();
+    let power = ['k', 'm', 'g', 't', 'p', 'e'].iter().position(|one| *one == first)?;
+    // A text that begins with a number, such as `12M:autoextend`, is none.
+    let is_number = suffix.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let number: u64 = number.parse().ok().filter(|_| is_number)?;
+    number.checked_mul(1_u64.checked_shl(10 * (u32::try_from(power).ok()? + 1))?)
+}
+
+/// Whether a file has a group that is meant for the server, and which no server reads: `[ mysqld ]`.
+pub(crate) fn has_unread_group(file: &OptionFile) -> bool {
+    file.warnings.iter().any(|warning| {
+        matches!(warning, OptionFileWarning::BlankGroup { name, .. } if reads(name.trim(), None, None) != Some(false))
+    })
+}
+
+/// Lines of the server's groups that set a switch to a word which no server knows, for people.
+pub(crate) fn unknown_words(file: &OptionFile) -> Vec<String> {
+    let said = |line: &OptionLine| {
+        let value = line.value.as_deref()?;
+        let name = line.name.strip_prefix("loose_").unwrap_or(&line.name);
+        let is_wrong =
+            SWITCHES.contains(&name) && !WITH_MORE_WORDS.contains(&name) && switched(value).is_none();
+        let read =
+            if KEEPING.contains(&name) { "leave the switch as it was" } else { "read another word as OFF" };
+        is_wrong.then(|| {
+            format!(
+                "{name} = {value} ({}:{}): servers know ON, OFF, TRUE, FALSE, 1 and 0, and {read}",
+                line.file.display(),
+                line.line
+            )
+        })
+    };
+    let of_server = file.lines.iter().filter(|line| reads(&line.group, None, None) != Some(false));
+    of_server.filter_map(said).collect()
 }
 
 /// The settings as variables: of several lines the last one holds.
@@ -235,13 +312,51 @@ mod tests {
             ("innodb_io_capacity", "2048"),
             ("innodb_adaptive_flushing", "OFF"),
             ("innodb_flush_log_at_trx_commit", "0"),
-            ("binlog_format", "mixed"),
+            ("binlog_format", "MIXED"),
             ("sync_binlog", ""),
         ];
         for (name, value) in expect {
             assert_eq!(all.get(name), Some(value), "{name}");
         }
         assert_eq!(of("[mysqld]\nskip-log-bin\n", None, None).0.get("log_bin"), Some("OFF"));
+        // What MariaDB 10.11 and 11.8 and MySQL 8.0 and 9.7 print of these with --verbose --help.
+        for (line, name, value) in [
+            ("innodb_buffer_pool_size=10GB", "innodb_buffer_pool_size", Some("10737418240")),
+            ("innodb_buffer_pool_size=1G512M", "innodb_buffer_pool_size", Some("1073741824")),
+            ("innodb_io_capacity=4kb", "innodb_io_capacity", Some("4096")),
+            (
+                "innodb_data_file_path=ibdata1:12M:autoextend",
+                "innodb_data_file_path",
+                Some("ibdata1:12M:autoextend"),
+            ),
+            (
+                "innodb_temp_data_file_path=12M:autoextend",
+                "innodb_temp_data_file_path",
+                Some("12M:autoextend"),
+            ),
+            ("log_slave_updates=yes", "log_slave_updates", Some("OFF")),
+            ("relay_log_recovery=YES", "relay_log_recovery", Some("OFF")),
+            ("performance_schema=", "performance_schema", Some("OFF")),
+            ("innodb_flush_sync=no", "innodb_flush_sync", None),
+            ("innodb_file_per_table=2", "innodb_file_per_table", None),
+            ("innodb_doublewrite=detect_only", "innodb_doublewrite", Some("DETECT_ONLY")),
+            ("skip-innodb-file-per-table=0", "innodb_file_per_table", Some("ON")),
+            ("enable-innodb-file-per-table=0", "innodb_file_per_table", Some("OFF")),
+            ("loose-skip-innodb-doublewrite", "innodb_doublewrite", Some("OFF")),
+            ("innodb_flush_method=4", "innodb_flush_method", Some("O_DIRECT")),
+            ("innodb-flush-method=o_direct", "innodb_flush_method", Some("O_DIRECT")),
+            ("binlog_format=1", "binlog_format", Some("STATEMENT")),
+        ] {
+            assert_eq!(of(&format!("[mysqld]\n{line}\n"), None, None).0.get(name), value, "{line}");
+        }
+        let wrong = OptionFile::of_text(
+            Path::new("/c"),
+            "[mysqld]\nrelay_log_recovery=yes\n[client]\nrelay_log_recovery=no\n",
+        );
+        assert!(has_unread_group(&OptionFile::of_text(Path::new("/c"), "[ mysqld ]\na=1\n")));
+        assert!(!has_unread_group(&OptionFile::of_text(Path::new("/c"), "[ other ]\na=1\n")));
+        let said = unknown_words(&wrong);
+        assert!(said.len() == 1 && said[0].contains("relay_log_recovery = yes (/c:2)"), "{said:?}");
         assert_eq!([bytes("99999999999999T"), bytes("é"), bytes("")], [None; 3]);
     }
 

@@ -8,7 +8,8 @@
 //! # Where to begin reading
 //!
 //! - [`observation()`] makes an observation of texts; `pieces` finds of which kind each is. Captures are [`bundle`], option files
-//!   [`option_file`], files of sysstat `src/sysstat`.
+//!   [`option_file`], files of sysstat `src/sysstat`. What stands around a pasted text is taken off by `pasted`; XML, HTML and JSON of
+//!   clients become the text of `\G` in `rows`. Kinds that are not read are named in `elsewhere`, with what to give instead.
 //! - Loads over time, for `ebbtide size`, are `src/recorded`. Metrics of CloudWatch are the tables `EBS` and `RDS` in
 //!   `src/cloudwatch/metric.rs`, with the statistic and unit that each needs; the readers of files are `json.rs` and `table.rs` beside it.
 //!
@@ -23,13 +24,18 @@ pub mod packed;
 
 mod cloudwatch;
 mod devices;
+mod elsewhere;
+mod engine;
 mod growth;
 mod load;
 mod offset;
+mod pasted;
 mod printed;
 mod record_error;
 mod recorded;
 mod replica;
+mod rows;
+mod started;
 mod storage;
 mod summary;
 mod sysstat;
@@ -46,18 +52,22 @@ use ebbtide_observe::{
 
 use devices::Devices;
 pub use devices::device_io;
+pub use elsewhere::Elsewhere;
+use engine::Engine;
 use growth::over;
 use option_file::OptionFile;
 use printed::Printed;
 pub use record_error::{MissingFigures, RecordDamage, RecordedError, Unusable, WrongMetrics, WrongStatistic};
 pub use recorded::{CLOUDWATCH, KNOWN_RECORDS, Recorded, recorded};
+use started::Started;
 use storage::Storage;
 
 /// What can be read, for messages.
-pub const KNOWN: &str = "a capture of `ebbtide doctor capture`; the output of SHOW GLOBAL VARIABLES and SHOW GLOBAL STATUS, of \
-                         `mysqladmin variables` and `mysqladmin extended-status`; an option file (my.cnf); a report of \
-                         pt-mysql-summary; the files of pt-stalk (a directory, or their common prefix); the output of \
-                         `iostat -x`, df, mount and `aws cloudwatch get-metric-data`, and /proc/diskstats, /proc/mounts, /proc/meminfo";
+pub const KNOWN: &str = "a capture of `ebbtide doctor capture`; the output of SHOW GLOBAL VARIABLES, SHOW GLOBAL STATUS and SHOW ENGINE \
+                         INNODB STATUS (also as XML, HTML, JSON or CSV), of `mysqladmin variables` and `mysqladmin extended-status`; an \
+                         option file (my.cnf), the output of my_print_defaults, a server's command line; a report of pt-mysql-summary; \
+                         the files of pt-stalk (a directory, or their common prefix); the output of `iostat -x`, df, mount, findmnt, \
+                         lsblk and `aws cloudwatch get-metric-data`, and /proc/diskstats, /proc/mounts, /proc/meminfo";
 
 /// A text, and where it comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,7 +91,11 @@ pub struct Hints {
 #[derive(Debug)]
 enum Piece {
     Printed(Printed),
+    /// Rows whose document has no end.
+    Cut,
     Options(OptionFile),
+    Started(Started),
+    Engine(Engine),
     Summary(summary::Summary),
     Devices(Devices),
     Storage(Storage),
@@ -94,28 +108,44 @@ enum Piece {
 ///
 /// Of an option file the includes are followed that lie in its own directory.
 fn pieces(input: &Input) -> Vec<Piece> {
-    let text = &input.text;
+    let text = &*pasted::bare(&input.text);
     if let Some(summary) = summary::read(text) {
         return vec![Piece::Summary(summary)];
     }
     if let Some(minutes) = cloudwatch::read(input) {
         return vec![Piece::Minutes(minutes)];
     }
+    let mut found = printed_pieces(text);
+    if found.is_empty()
+        && let Some(rows) = rows::read(text)
+    {
+        found = printed_pieces(&rows.text);
+        found.extend((rows.is_cut && !found.is_empty()).then_some(Piece::Cut));
+    }
+    found.extend(engine::read(text).map(Piece::Engine));
+    if !found.is_empty() {
+        return found;
+    }
+    let file = OptionFile::inside_directory(&input.path, text);
+    let mut unsure = Vec::new();
+    let of_server = !configuration::configured(&file, None, None, &mut unsure).is_empty()
+        || !unsure.is_empty()
+        || configuration::has_unread_group(&file);
+    if of_server {
+        return vec![Piece::Options(file)];
+    }
+    started::read(&input.path, text).map(Piece::Started).into_iter().collect()
+}
+
+/// What programs printed, by line.
+fn printed_pieces(text: &str) -> Vec<Piece> {
     let found = [
         devices::read(text).map(Piece::Devices),
         storage::read(text).map(Piece::Storage),
         replica::read(text).map(Piece::Replica),
         printed::read(text).map(Piece::Printed),
     ];
-    let found: Vec<Piece> = found.into_iter().flatten().collect();
-    if !found.is_empty() {
-        return found;
-    }
-    let file = OptionFile::inside_directory(&input.path, text);
-    let mut unsure = Vec::new();
-    let of_server =
-        !configuration::configured(&file, None, None, &mut unsure).is_empty() || !unsure.is_empty();
-    of_server.then_some(Piece::Options(file)).into_iter().collect()
+    found.into_iter().flatten().collect()
 }
 
 /// Whether a text is of a known kind.
@@ -150,7 +180,11 @@ pub fn observation(path: &str, inputs: &[Input], hints: &Hints) -> Result<Observ
 #[derive(Debug, Default)]
 struct Collected {
     printed: Printed,
+    /// Whether rows of a document without an end are among what was printed.
+    is_cut: bool,
     options: OptionFile,
+    started: Started,
+    engine: Engine,
     summary: Option<summary::Summary>,
     devices: Devices,
     storage: Storage,
@@ -162,10 +196,17 @@ impl Collected {
     fn take(&mut self, piece: Piece) {
         match piece {
             Piece::Printed(printed) => self.printed.add(printed),
+            Piece::Cut => self.is_cut = true,
             Piece::Options(file) => {
                 self.options.lines.extend(file.lines);
                 self.options.warnings.extend(file.warnings);
             }
+            Piece::Started(started) => {
+                self.started.options.lines.extend(started.options.lines);
+                self.started.values.lines.extend(started.values.lines);
+                self.started.version = started.version.or(self.started.version.take());
+            }
+            Piece::Engine(engine) => self.engine.add(engine),
             Piece::Summary(summary) => {
                 self.options.lines.extend(summary.options.lines.iter().cloned());
                 self.summary = Some(summary);
@@ -188,36 +229,56 @@ impl Collected {
         self.printed.mixed.clone().or_else(summary).or_else(machines)
     }
 
-    fn observation(self, path: &str, hints: &Hints) -> Observation {
+    fn observation(mut self, path: &str, hints: &Hints) -> Observation {
         let mut seen = Observation::of(Origin::Capture { path: path.to_owned() });
+        // A command line goes before the option files.
+        self.options.lines.append(&mut self.started.options.lines);
         let version = self.version(hints);
         self.set_configured(&mut seen, version.as_deref());
         self.set_variables(&mut seen, version);
         self.set_status(&mut seen);
+        self.engine.set(&mut seen);
         seen.changed = self.printed.changed.iter().cloned().collect();
         seen.replica = self.replica.clone();
         self.set_host(&mut seen, hints);
         self.set_peaks(&mut seen);
+        self.say(&mut seen);
+        seen
+    }
+
+    /// Adds what was not read, or not as it stands there.
+    fn say(&self, seen: &mut Observation) {
+        let mut add = |missing: String, why: String| seen.not_seen.push(NotSeen { what: missing, why });
         for warning in &self.options.warnings {
-            seen.not_seen.push(NotSeen { what: "an option file".into(), why: warning.to_string() });
+            add("an option file".into(), warning.to_string());
+        }
+        for word in configuration::unknown_words(&self.options) {
+            add("a switch of an option file".into(), word);
         }
         if let Some(name) = &self.printed.cut {
             let why = "it is on a last line that has no end, and may be cut off".to_owned();
-            seen.not_seen.push(NotSeen { what: format!("the value of {name}"), why });
+            add(format!("the value of {name}"), why);
+        }
+        if self.is_cut {
+            add("the rest of a document".into(), "its end is missing: what is whole was read".into());
         }
         for warning in &self.minutes.warnings() {
-            seen.not_seen.push(NotSeen { what: "rows of the volume's metrics".into(), why: warning.clone() });
+            add("rows of the volume's metrics".into(), warning.clone());
         }
         for warning in &self.devices.warnings {
-            seen.not_seen.push(NotSeen { what: "rates of devices".into(), why: warning.clone() });
+            add("rates of devices".into(), warning.clone());
         }
-        seen
+        let places = seen.host.as_ref().map(|host| self.storage.rounded(&host.places)).unwrap_or_default();
+        for rounded in places {
+            seen.not_seen.push(NotSeen { what: "the exact free space".into(), why: rounded });
+        }
     }
 
     fn version(&self, hints: &Hints) -> Option<String> {
         let printed = self.printed.variables.as_ref().and_then(|all| all.get("version"));
         let summary = self.summary.as_ref().and_then(|summary| summary.variables.get("version"));
-        printed.or(summary).map(str::to_owned).or_else(|| hints.version.clone())
+        let started = self.started.version.as_deref();
+        printed.or(summary).or(started).map(str::to_owned).or_else(|| hints.version.clone())
     }
 
     fn set_configured(&self, seen: &mut Observation, version: Option<&str>) {
@@ -249,11 +310,15 @@ impl Collected {
                 seen.partial_variables = true;
                 summary.variables.clone()
             }
-            (None, None, Some(lines)) => {
+            (None, None, lines) => {
+                let mut all = configuration::configured(&self.started.values, None, None, &mut Vec::new());
+                all.extend(lines.iter().flatten().cloned());
+                if lines.is_none() && all.is_empty() {
+                    return;
+                }
                 seen.partial_variables = true;
-                configuration::variables(lines)
+                configuration::variables(&all)
             }
-            (None, None, None) => return,
         };
         if let Some(version) = version {
             variables = variables.iter().chain([("version", version.as_str())]).collect();

@@ -7,12 +7,17 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Component, Path, PathBuf};
 
+use crate::packed;
+
 /// Includes within includes: MySQL follows ten.
 const DEEPEST: usize = 10;
 /// Larger files are no option files, bytes.
 const LARGEST: u64 = 1 << 20;
 /// Files in all that are followed.
 const MOST_FILES: usize = 200;
+/// Bytes of a line that the servers read at once (`fgets` with a buffer of 4,095): what follows is a line of its own to them, also
+/// in a comment. MySQL 9.7 alone reads whole lines.
+const LONGEST_LINE: usize = 4094;
 
 /// One option as a file sets it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,6 +70,24 @@ pub enum OptionFileWarning {
         path: PathBuf,
         /// What follows the `!`.
         word: String,
+    },
+    /// A line is longer than what the servers read at once.
+    #[error("{}, line {line}: it has over {LONGEST_LINE} bytes, and servers but MySQL 9 read the rest as another line", .path.display())]
+    LongLine {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+    },
+    /// The name of a group begins with a blank: the servers know no such group.
+    #[error("{}, line {line}: servers do not read [{name}], whose name begins with a blank", .path.display())]
+    BlankGroup {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// The name of the group, with the blank.
+        name: String,
     },
     /// A directory of includes cannot be listed.
     #[error("{} is not followed: {reason}", .path.display())]
@@ -179,35 +202,47 @@ impl Follower {
     }
 
     fn follow(&mut self, path: &Path, text: &str, depth: usize) {
-        let mut group = String::new();
-        for (number, raw) in (1..).zip(text.lines()) {
-            let line = raw.trim();
-            if line.is_empty() || line.starts_with(['#', ';']) {
-                continue;
+        let mut group = None;
+        for (number, whole) in (1..).zip(text.lines()) {
+            if whole.len() > LONGEST_LINE {
+                self.warn(OptionFileWarning::LongLine { path: path.to_owned(), line: number });
             }
-            if let Some(directive) = line.strip_prefix('!') {
-                self.include(path, directive, depth);
-            } else if let Some(name) = line.strip_prefix('[') {
-                match name.split_once(']') {
-                    Some((name, _)) => group = name.trim().to_ascii_lowercase(),
-                    None => self
-                        .file
-                        .warnings
-                        .push(OptionFileWarning::OpenGroup { path: path.to_owned(), line: number }),
-                }
-            } else if group.is_empty() {
-                self.file.warnings.push(OptionFileWarning::NoGroup { path: path.to_owned(), line: number });
-            } else {
-                let (name, value) = option(line);
-                self.file.lines.push(OptionLine {
-                    group: group.clone(),
-                    name,
-                    value,
-                    file: path.to_owned(),
-                    line: number,
-                });
+            for part in parts(whole) {
+                self.line(path, (number, part.trim()), &mut group, depth);
             }
         }
+    }
+
+    /// Takes a line with its number; `group` is the one that it stands in.
+    fn line(&mut self, path: &Path, (number, line): (usize, &str), group: &mut Option<String>, depth: usize) {
+        let path_of = || path.to_owned();
+        if line.is_empty() || line.starts_with(['#', ';']) {
+        } else if let Some(directive) = line.strip_prefix('!') {
+            self.include(path, directive, depth);
+        } else if let Some(name) = line.strip_prefix('[') {
+            match name.split_once(']') {
+                // A blank at the end is none of the name; one at the beginning is.
+                Some((name, _)) => {
+                    let name = name.trim_end().to_ascii_lowercase();
+                    if name.starts_with([' ', '\t']) {
+                        let name = name.clone();
+                        self.warn(OptionFileWarning::BlankGroup { path: path_of(), line: number, name });
+                    }
+                    *group = Some(name);
+                }
+                None => self.warn(OptionFileWarning::OpenGroup { path: path_of(), line: number }),
+            }
+        } else if let Some(group) = group {
+            let (name, value) = option(line);
+            let (group, file) = (group.clone(), path_of());
+            self.file.lines.push(OptionLine { group, name, value, file, line: number });
+        } else {
+            self.warn(OptionFileWarning::NoGroup { path: path_of(), line: number });
+        }
+    }
+
+    fn warn(&mut self, warning: OptionFileWarning) {
+        self.file.warnings.push(warning);
     }
 
     fn include(&mut self, from: &Path, directive: &str, depth: usize) {
@@ -285,7 +320,21 @@ fn contents(path: &Path) -> Result<String, OptionFileError> {
     if !metadata.is_file() || metadata.len() > LARGEST {
         return Err(foreign());
     }
-    String::from_utf8(fs::read(path).map_err(refused)?).map_err(|_| foreign())
+    let text = packed::text(fs::read(path).map_err(refused)?).ok_or_else(foreign)?;
+    Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
+}
+
+/// The parts of a line that servers read one after the other.
+fn parts(mut line: &str) -> Vec<&str> {
+    let mut all = Vec::new();
+    while line.len() > LONGEST_LINE {
+        let end = (1..=LONGEST_LINE).rev().find(|end| line.is_char_boundary(*end)).unwrap_or(line.len());
+        let (part, rest) = line.split_at(end);
+        all.push(part);
+        line = rest;
+    }
+    all.push(line);
+    all
 }
 
 /// Name and value of a line.
@@ -396,9 +445,100 @@ mod tests {
             ]
         );
         assert_eq!(file.lines[1].line, 5);
-        assert!(file.warnings.is_empty());
+        assert!(file.warnings.is_empty(), "{:?}", file.warnings);
+        let blank = OptionFile::of_text(Path::new("/c"), "[ mysqld ]\na=1\n[mysqld ]\nb=2\n[]\nc=3\n");
+        assert_eq!(values(&blank)[1], ("mysqld", "b", Some("2")), "a blank before the name is part of it");
+        assert_eq!(blank.warnings.len(), 1, "{:?}", blank.warnings);
         let broken = OptionFile::of_text(Path::new("/c"), "a=1\n[x\n!what /y\n[ok]\nb=2\n");
         assert_eq!((broken.lines.len(), broken.warnings.len()), (1, 3), "{:?}", broken.warnings);
+    }
+
+    #[test]
+    fn what_follows_4094_bytes_of_a_line_is_another_line_as_the_servers_read_it() {
+        let text = format!("[mysqld]\na=1\n#{}a=2\n", "é".repeat(2046) + " ");
+        let file = OptionFile::of_text(Path::new("/c"), &text);
+        assert_eq!(values(&file), [("mysqld", "a", Some("1")), ("mysqld", "a", Some("2"))]);
+        assert_eq!(file.warnings, [OptionFileWarning::LongLine { path: "/c".into(), line: 3 }]);
+    }
+
+    /// A file with values in quotes, with escapes, comments and blanks, below groups that are written in several ways.
+    fn options_of_every_kind() -> String {
+        let values = [
+            "1",
+            "",
+            " 8 G ",
+            "\"a b\"",
+            "'a#b'",
+            "a#b",
+            "\"a\"b\"",
+            "a\\sb\\q\\\\",
+            "\"a\\\"b\"",
+            "a=b",
+            "a;b",
+            "\"a;b\" ; c",
+            "'a",
+            "\"",
+            "a\\",
+            "\\#x",
+            "\t1\t",
+            "/x y/z ",
+            "\"\\n\"",
+            "#",
+            "\"a\" # b",
+            "'it\\'s'",
+            "%h",
+            "ü",
+        ];
+        let names = ["a", "a-b_c", "A", "loose-x", "x y"];
+        let mut text = String::from("# comment\n;another\n[mysqld]\r\n");
+        for value in values {
+            for name in names {
+                text.push_str(&format!(
+                    "{name}={value}\n  {name} = {value}  \n[client]\nno=1\n[MySQLd ] # x\n"
+                ));
+            }
+        }
+        text.push_str("flag\n  other # c\n[ mysqld]\nno=1\n[mysqld][client]\nlast");
+        text
+    }
+
+    #[test]
+    fn an_option_file_is_read_as_the_program_of_the_servers_reads_it() {
+        let program = "my_print_defaults";
+        if std::process::Command::new(program).arg("--version").output().is_err() {
+            println!("not run: {program} is not installed");
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("my.cnf");
+        let text = options_of_every_kind();
+        for (mark, text) in [("", text.clone()), ("crlf", text.replace('\n', "\r\n"))] {
+            fs::write(&path, &text).unwrap();
+            let output = std::process::Command::new(program)
+                .arg(format!("--defaults-file={}", path.display()))
+                .arg("mysqld")
+                .output()
+                .unwrap();
+            let printed = String::from_utf8(output.stdout).unwrap();
+            let file = OptionFile::read(&path).unwrap();
+            let own: String = file
+                .lines
+                .iter()
+                .filter(|line| line.group == "mysqld")
+                .map(|line| match &line.value {
+                    Some(value) => format!("--{}={value}\n", line.name),
+                    None => format!("--{}\n", line.name),
+                })
+                .collect();
+            let as_own = |line: &str| match line.split_once('=') {
+                Some((name, value)) => format!("--{}={value}", normal(name)),
+                None if line.starts_with("--") => format!("--{}", normal(line)),
+                // What follows the end of a line in a value.
+                None => line.to_owned(),
+            };
+            let printed: Vec<String> = printed.lines().map(as_own).collect();
+            assert_eq!(own.lines().collect::<Vec<_>>(), printed, "{mark}");
+        }
     }
 
     #[test]

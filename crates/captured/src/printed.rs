@@ -42,6 +42,12 @@ const NAMES: [&str; 6] = [
 /// Every server since 5.5 has more variables.
 const WHOLE: usize = 250;
 
+/// Whether names are those of a server's variables or of its status.
+pub(super) fn is_of_server<'a>(names: impl Iterator<Item = &'a str>) -> bool {
+    let is_known = |name: &str| NAMES.iter().chain([&"uptime"]).any(|known| name.eq_ignore_ascii_case(known));
+    names.into_iter().any(is_known)
+}
+
 impl Printed {
     pub(super) fn add(&mut self, other: Self) {
         self.changed.extend(other.changed);
@@ -240,6 +246,9 @@ fn pairs(text: &str) -> impl Iterator<Item = (&str, &str)> {
             below = None;
             return Some((name, value.trim()));
         }
+        if let Some(pair) = quoted_pair(line) {
+            return Some(pair);
+        }
         let (name, value) = line.strip_prefix('|')?.strip_suffix('|')?.split_once('|')?;
         let has_more = value.contains(" | ");
         (is_name(name.trim()) && !has_more).then_some((name.trim(), value.trim()))
@@ -255,6 +264,13 @@ fn heading_of_csv(line: &str) -> Option<char> {
     line.chars().find(|letter| [',', ';'].contains(letter)).filter(|_| is_heading)
 }
 
+/// Two quoted fields of a CSV, which may have no heading.
+fn quoted_pair(line: &str) -> Option<(&str, &str)> {
+    let inner = line.strip_prefix('"')?.strip_suffix('"')?;
+    let pair = ["\",\"", "\";\""].into_iter().find_map(|between| inner.split_once(between))?;
+    Some(pair).filter(|(name, value)| is_name(name) && !value.contains('"'))
+}
+
 /// A field of a CSV without its quotes.
 fn unquoted(field: &str) -> &str {
     let field = field.trim();
@@ -265,4 +281,19 @@ fn unquoted(field: &str) -> &str {
 fn is_name(word: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-');
     word.bytes().all(plain) && word.starts_with(|c: char| c.is_ascii_alphabetic())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quoted_pairs_need_no_heading() {
+        for between in [",", ";"] {
+            let text = format!("\"Uptime\"{between}\"5\"\n\"Queries\"{between}\"7\"\n");
+            let status = read(&text).unwrap().status.first.unwrap();
+            assert_eq!((status.get("uptime"), status.get("queries")), (Some("5"), Some("7")));
+        }
+        assert_eq!(read("\"Uptime\",\"5\",\"x\"\n"), None, "three columns are of another table");
+    }
 }

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::Elsewhere;
+
 /// Files that tell no load.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum RecordedError {
@@ -137,6 +139,9 @@ pub enum Unusable {
     /// An answer of the AWS CLI in another form than JSON, by its name.
     #[error("is CloudWatch's answer as {0}, which is not read")]
     OtherOutput(&'static str),
+    /// A text of another known kind.
+    #[error("is {0}")]
+    Elsewhere(Elsewhere),
     /// Points of `get-metric-statistics` without the label of the answer.
     #[error("has points of CloudWatch without the name of their metric")]
     NoMetricName,
@@ -186,6 +191,7 @@ impl Unusable {
             Self::NoDisks => "`sar -d` and `sadf -d FILE -- -d` print it, and `iostat -x -t 10`".to_owned(),
             Self::OtherForm(_) => "use `sadf -d FILE -- -d`".to_owned(),
             Self::OtherOutput(_) => "ask for it with --output json".to_owned(),
+            Self::Elsewhere(kind) => kind.hint().to_owned(),
             Self::NoMetricName => "keep the whole answer, without --query".to_owned(),
             Self::UnreadTime(_) => {
                 "record it with LC_ALL=C, or give --interval with the seconds between the reports".to_owned()

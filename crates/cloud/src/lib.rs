@@ -18,7 +18,7 @@
 //!
 //! Services know each other in four places: [`kms`] is the `KeyUnwrapper` of the control plane, and gives [`ec2`] data keys; [`ebs`]
 //! has no records of its own, those of its snapshots are in `ec2::direct`; the rules of [`rbin`] are in `ec2::bin`; [`monitoring`]
-//! samples the volumes of [`ec2`].
+//! samples the volumes of [`ec2`] for the history.
 //!
 //! To add an action: its name in `xtask/aws-models.toml`, if the reduced model lacks it (`cargo xtask aws-models`); a row of `actions!` in
 //! the service's `mod.rs`, in alphabetical order; a method of the service; its row in docs/aws-reference.md. `tests/support` writes and
@@ -32,7 +32,8 @@
 //! | Keys of KMS | `kms.db`, sealed with `aws/kms-master.key`; data keys wrapped in the store's manifest, plain in memory |
 //! | Users and roles | `aws/users.json`; read again when the file changes |
 //! | Temporary keys of STS | `sts.db` |
-//! | Metrics by minute, alarms | `cloudwatch.db`; a kill loses the minute that has not ended |
+//! | Metrics by minute | `history.db` of `ebbtide-history`; a kill loses the minute that has not ended |
+//! | Alarms | `cloudwatch.db` |
 //!
 //! All of it survives `kill -9`.
 #![forbid(unsafe_code)]

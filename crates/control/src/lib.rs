@@ -5,26 +5,29 @@
 //! over a volume's state, a request and the time; [`record`] is what is kept of a volume, and what its model
 //! is after a time without a server.
 //!
-//! Adapters translate: `ebbtide serve` does so for its socket. Nothing here knows a command line, JSON text,
-//! a socket or a terminal.
+//! Adapters translate: `ebbtide serve` does so for its socket, with the types of [`protocol`]. Nothing here knows a
+//! command line, JSON text, a socket or a terminal.
 //!
 //! # Where to begin reading
 //!
 //! - `plane` is the trait [`ControlPlane`], with the types of `request`, `view` and `error`.
 //! - [`state`] and [`record`] are pure: the operations that a volume's state permits ([`state::VolumeState::permits`]), what is
 //!   stored of a volume, and its model at a time.
+//! - [`protocol`] has what a command and the server of a home say to each other: requests, and a stream of replies.
 //! - `live` carries requests out on a host, and counts each by its operation (`request_counters`). `live::follow` feeds shadows and
 //!   a recording with the requests that a thread of `ebbtide-device` fetches from the engine. `live::blocks` is between the EBS
 //!   direct APIs and the block store.
 //!
 //! A new request is a method of [`ControlPlane`], with a type in `src/request.rs`, a row of the counters, and what states permit it. Its
-//! adapters are `src/serve/service.rs` of the program, for the socket, and the services of `ebbtide-cloud`.
+//! adapters are `src/serve/service.rs` of the program, for the socket, with a variant of [`protocol::Request`] and one of
+//! [`protocol::Answer`], and the services of `ebbtide-cloud`.
 #![forbid(unsafe_code)]
 
 mod error;
 mod fault;
 mod live;
 mod plane;
+pub mod protocol;
 pub mod record;
 mod request;
 mod request_counters;
@@ -50,8 +53,8 @@ pub use request::{
 pub use specs::{catalog, check, resolve};
 pub use time::{TimeError, UnixTime};
 pub use view::{
-    AttachmentKind, AttachmentView, CrashImageView, DetachView, FailureCount, FaultView, InitializationState,
-    InitializationView, InstanceBalances, LatencyView, LiveView, ModificationView, Names, OperationView,
-    Phase, RecordingView, RequestsView, ShadowView, ShadowsView, SnapshotView, UnknownWord, VolumeCounters,
-    VolumeDetail, VolumeStatus, VolumeView,
+    AttachmentKind, AttachmentView, CrashImageView, CreditsView, DetachView, FailureCount, FaultView,
+    InitializationState, InitializationView, InstanceBalances, LastMinuteView, LatencyView, LiveView,
+    ModificationView, Names, OperationView, Phase, RecordingView, RequestsView, ShadowView, ShadowsView,
+    SnapshotView, UnknownWord, VolumeCounters, VolumeDetail, VolumeStatus, VolumeView,
 };

@@ -52,7 +52,7 @@ pub struct AttachVolume {
 }
 
 /// A volume to detach.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DetachVolume {
     /// The volume.
     pub name: String,
@@ -103,7 +103,7 @@ pub enum Optimizing {
 }
 
 /// Faults to set and to end.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetFaults {
     /// The attached volume.
     pub name: String,
@@ -112,7 +112,7 @@ pub struct SetFaults {
 }
 
 /// A volume with what a power cut of another one would leave now.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TakeCrashImage {
     /// The attached volume.
     pub name: String,
@@ -136,7 +136,7 @@ pub struct BeginSnapshot {
 }
 
 /// A new snapshot.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CreateSnapshot {
     /// Its name, in the form of a volume's.
     pub name: String,

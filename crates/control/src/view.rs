@@ -41,6 +41,10 @@ pub struct VolumeView {
     pub from_volume: Option<String>,
     /// Percent of its burst credits left; null where the type has none.
     pub credit_pct: Option<f64>,
+    /// Its burst credits as time; null where the type has none.
+    pub credits: Option<CreditsView>,
+    /// Its I/O by second; null where it is not attached.
+    pub last_minute: Option<LastMinuteView>,
     /// What it may do; null where the catalogue no longer knows the type.
     pub figures: Option<VolumeFigures>,
     /// What it costs a month; null where its type has no price in the region.
@@ -58,6 +62,52 @@ pub struct VolumeView {
     pub not_calibrated: Option<String>,
     /// What is damaged in the store.
     pub damage: Option<String>,
+}
+
+/// Burst credits as time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CreditsView {
+    /// Percent left.
+    pub left_pct: f64,
+    /// Percent that they changed in `over_s`, below 0 where more were spent than came back; null where it is not attached.
+    pub change_pct: Option<f64>,
+    /// Seconds in which that was seen: 60, or less while the attachment is younger; null where it is not attached.
+    pub over_s: Option<f64>,
+    /// Seconds until none are left, if they go on to be spent as in `over_s`; null where they are not spent.
+    pub ends_in_s: Option<f64>,
+    /// Seconds until they are full, if the volume is idle; null where its type is not known.
+    pub full_in_s: Option<f64>,
+}
+
+impl CreditsView {
+    /// Credits of `left` (share, 0 to 1), which were `before` a span of seconds ago, and come back from nothing in
+    /// `refill_s` seconds.
+    #[must_use]
+    pub fn new(left: f64, before: Option<(f64, f64)>, refill_s: Option<f64>) -> Self {
+        // Within a moment nothing can be told of a rate.
+        let before = before.filter(|(_, seconds)| *seconds >= 1.0);
+        let change = before.map(|(before, _)| left - before);
+        let ends_in_s = before
+            .map(|(before, seconds)| (before - left) / seconds)
+            .filter(|rate| *rate > 0.0 && left > 0.0)
+            .map(|rate| left / rate);
+        Self {
+            left_pct: left * 100.0,
+            change_pct: change.map(|change| change * 100.0),
+            over_s: before.map(|(_, seconds)| seconds),
+            ends_in_s,
+            full_in_s: refill_s.map(|seconds| seconds * (1.0 - left)),
+        }
+    }
+}
+
+/// What an attached volume did in the last minute, second by second.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LastMinuteView {
+    /// Reads and writes completed a second, oldest first: 60 values, or fewer while the attachment is younger.
+    pub iops: Vec<f64>,
+    /// MiB read and written a second, oldest first.
+    pub mib_s: Vec<f64>,
 }
 
 /// What a volume is doing: detached, attached, between the two, or damaged.
@@ -354,7 +404,7 @@ pub struct RecordingView {
 }
 
 /// A volume that was detached, as `volume detach` prints it.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct DetachView {
     /// What `volume show` prints of it.
     #[serde(flatten)]
@@ -380,7 +430,7 @@ impl DetachView {
 }
 
 /// What `volume fault` prints.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct FaultView {
     /// Name of the volume.
     pub volume: String,
@@ -393,7 +443,7 @@ pub struct FaultView {
 }
 
 /// What `volume crash-image` prints.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct CrashImageView {
     /// Name of the volume.
     pub volume: String,
@@ -494,4 +544,24 @@ pub struct Names {
     pub snapshots: Vec<String>,
     /// Of the snapshots that are being put together from blocks.
     pub pending: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::CreditsView;
+
+    #[test]
+    fn credits_last_as_long_as_the_last_minute_would_spend_them_and_come_back_when_it_is_idle() {
+        // 20% a minute: 10% are left for 30 s. Nine tenths of two hours until they are full.
+        let spent = CreditsView::new(0.1, Some((0.3, 60.0)), Some(7_200.0));
+        assert!((spent.ends_in_s.unwrap() - 30.0).abs() < 1e-9, "{spent:?}");
+        assert!((spent.full_in_s.unwrap() - 6_480.0).abs() < 1e-9, "{spent:?}");
+        assert!((spent.change_pct.unwrap() + 20.0).abs() < 1e-9, "{spent:?}");
+        for (left, before) in [(0.3, Some((0.1, 60.0))), (0.0, Some((0.0, 60.0))), (1.0, None)] {
+            assert_eq!(CreditsView::new(left, before, None).ends_in_s, None, "{left} {before:?}");
+        }
+        // The attachment began a moment ago.
+        let young = CreditsView::new(0.5, Some((0.6, 0.2)), Some(7_200.0));
+        assert_eq!((young.over_s, young.ends_in_s), (None, None));
+    }
 }

@@ -4,10 +4,7 @@ use std::{
     ffi::OsStr,
     io,
     path::{Path, PathBuf},
-    sync::{
-        Arc,
-        atomic::{AtomicU32, Ordering},
-    },
+    sync::Arc,
     thread::sleep,
     time::{Duration, Instant, UNIX_EPOCH},
 };
@@ -17,16 +14,16 @@ use fuser::{
     INodeNo, InitFlags, KernelConfig, LockOwner, MountOption, OpenFlags, ReplyAttr, ReplyData,
     ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, Session, WriteFlags,
 };
-use parking_lot::Mutex;
 use rustix::mount::UnmountFlags;
 
 use crate::{
     engine::LiveVolume,
-    request::{Answer, Command, IoError, Outcome, Reply, Request},
+    request::{Command, Reply, Request},
     sys::{
-        Role, Scheduling, enter_data_path,
+        Role, Scheduling, enter_data_path, fusectl,
         reclaim::{self, ReclaimRisk},
     },
+    transport::FuseReply,
 };
 
 /// Name of the one file in the mounted directory.
@@ -47,6 +44,10 @@ const MAX_BACKGROUND: u16 = 512;
 const TTL: Duration = Duration::ZERO;
 /// Longest piece of a discard: a request's length has 32 bits, and a piece stays aligned.
 const PIECE: u64 = 1 << 30;
+/// How long the threads of a session have to end once its mount is gone. They need milliseconds.
+const ENDING: Duration = Duration::from_secs(2);
+/// How often that is looked at.
+const ENDED: Duration = Duration::from_micros(200);
 
 /// An export that could not be made or ended.
 #[derive(Debug, thiserror::Error)]
@@ -79,8 +80,24 @@ pub enum FuseError {
         limit_bytes: u64,
     },
     /// Someone still uses the mount.
-    #[error("{} is still in use; close what has it open (fuser -vm {})", .0.display(), .0.display())]
+    #[error(
+        "{} is still in use; close what has it open (fuser -vm {}), or what has it in a mount namespace of its own, such as a \
+         container that was started meanwhile (grep {} /proc/*/mountinfo)",
+        .0.display(), .0.display(), .0.display()
+    )]
     Busy(PathBuf),
+    /// A process with another mount namespace has a copy of the mount, and we may not end the connection.
+    #[error(
+        "{} is unmounted here, but a process with another mount namespace still has it, such as a container that was started \
+         meanwhile (grep {} /proc/*/mountinfo): end that process",
+        dir.display(), dir.display()
+    )]
+    Elsewhere {
+        /// The directory.
+        dir: PathBuf,
+        /// Why the connection cannot be ended.
+        source: io::Error,
+    },
     /// Anything else.
     #[error("cannot {action} {}", dir.display())]
     Io {
@@ -149,14 +166,18 @@ impl FuseExport {
     /// Unmounts and waits until the last request is done. Whoever has the file open must let go of it before. A loop
     /// device that was detached closes the file only a moment after it is gone; that is waited for.
     ///
+    /// A process with another mount namespace may have a copy of the mount. Nothing is written through it any more, so that the
+    /// connection is ended under it.
+    ///
     /// # Errors
     /// [`FuseError::Busy`] where the mount is in use for longer than 5 s. It stays mounted then, as after any other error,
-    /// and calling this again tries again.
+    /// and calling this again tries again. [`FuseError::Elsewhere`].
     pub fn unmount(&mut self) -> Result<(), FuseError> {
         let end = Instant::now() + Duration::from_secs(5);
         while let Some(session) = self.session.take() {
+            let connection = fusectl::connection_of(&self.dir);
             let ended = match rustix::mount::unmount(&self.dir, UnmountFlags::NOFOLLOW) {
-                Ok(()) => session.join(),
+                Ok(()) => self.end(session, connection)?,
                 Err(rustix::io::Errno::BUSY) => {
                     self.session = Some(session);
                     if Instant::now() >= end {
@@ -180,6 +201,27 @@ impl FuseExport {
         }
         // An earlier attempt ended the session and left the mount.
         if self.is_mounted() { unmount_leftover(&self.dir) } else { Ok(()) }
+    }
+
+    /// Waits for the threads of a session whose mount is gone, and returns how they ended.
+    fn end(
+        &self,
+        session: BackgroundSession,
+        connection: io::Result<u32>,
+    ) -> Result<io::Result<()>, FuseError> {
+        let end = Instant::now() + ENDING;
+        while !session.guard.is_finished() {
+            if Instant::now() >= end {
+                // Without this, the threads would wait for requests for as long as the other process lives.
+                connection
+                    .and_then(fusectl::abort)
+                    .map_err(|source| FuseError::Elsewhere { dir: self.dir.clone(), source })?;
+                tracing::warn!(dir = %self.dir.display(), "another mount namespace still had the FUSE mount of a volume: its connection was ended");
+                break;
+            }
+            sleep(ENDED);
+        }
+        Ok(session.join())
     }
 
     fn is_mounted(&self) -> bool {
@@ -334,7 +376,7 @@ impl Filesystem for VolumeFile {
         if len == 0 {
             return reply.data(&[]);
         }
-        self.submit(Command::Read, offset, len, Reply::fuse_read(reply));
+        self.submit(Command::Read, offset, len, Reply::fuse(FuseReply::Read(reply)));
     }
 
     fn write(
@@ -352,7 +394,7 @@ impl Filesystem for VolumeFile {
         ENTERED.with(|_| ());
         let Ok(len) = u32::try_from(data.len()) else { return reply.error(Errno::EINVAL) };
         tracing::trace!(volume = self.volume.name(), operation = "write", offset, length = len, "asked");
-        self.volume.submit_write(offset, data, Reply::fuse_write(reply, len));
+        self.volume.submit_write(offset, data, Reply::fuse(FuseReply::Write(reply, len)));
     }
 
     fn fsync(
@@ -363,7 +405,7 @@ impl Filesystem for VolumeFile {
         _data_only: bool,
         reply: ReplyEmpty,
     ) {
-        self.submit(Command::Flush, 0, 0, Reply::fuse_empty(reply));
+        self.submit(Command::Flush, 0, 0, Reply::fuse(FuseReply::Empty(reply)));
     }
 
     fn fallocate(
@@ -386,49 +428,18 @@ impl Filesystem for VolumeFile {
         };
         if length <= PIECE {
             let len = u32::try_from(length).expect("a piece is below 4 GiB");
-            return self.submit(command, offset, len, Reply::fuse_empty(reply));
+            return self.submit(command, offset, len, Reply::fuse(FuseReply::Empty(reply)));
         }
-        let whole = Pieces::new(reply, length.div_ceil(PIECE));
+        let count = u32::try_from(length.div_ceil(PIECE)).expect("a volume has fewer pieces");
         let mut done = 0;
-        while done < length {
+        for piece in FuseReply::pieces(reply, count) {
             let len = u32::try_from((length - done).min(PIECE)).expect("a piece is below 4 GiB");
-            self.submit(command, offset + done, len, Reply::shared(whole.clone(), 0));
+            self.submit(command, offset + done, len, Reply::fuse(piece));
             done += u64::from(len);
         }
     }
 
     fn statfs(&self, _request: &fuser::Request, _ino: INodeNo, reply: ReplyStatfs) {
         reply.statfs(self.volume.size_bytes() / 4096, 0, 0, 2, 0, 4096, 255, 4096);
-    }
-}
-
-/// A request that was cut in pieces; answered when the last of them is.
-struct Pieces {
-    left: AtomicU32,
-    failed: Mutex<Option<IoError>>,
-    reply: Mutex<Option<ReplyEmpty>>,
-}
-
-impl Pieces {
-    fn new(reply: ReplyEmpty, count: u64) -> Arc<Self> {
-        Arc::new(Self {
-            left: AtomicU32::new(u32::try_from(count).expect("a volume has fewer pieces")),
-            failed: Mutex::new(None),
-            reply: Mutex::new(Some(reply)),
-        })
-    }
-}
-
-impl Answer for Pieces {
-    fn answer(&self, _cookie: u64, outcome: Outcome) {
-        if let Err(error) = outcome {
-            self.failed.lock().get_or_insert(error);
-        }
-        if self.left.fetch_sub(1, Ordering::AcqRel) == 1
-            && let Some(reply) = self.reply.lock().take()
-        {
-            let failed = self.failed.lock().take();
-            Reply::fuse_empty(reply).send(failed.map_or(Ok(None), Err));
-        }
     }
 }

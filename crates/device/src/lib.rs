@@ -8,6 +8,7 @@
 //!
 //! - [`fuse`] and [`loopdev`], or [`nbd`]: translate a protocol to a [`request::Request`]. They do not know time or limits.
 //! - [`request`]: the operation, its buffer, and a [`request::Reply`] that answers exactly once.
+//! - `transport`: the ways back of an answer, an enum of the protocols. It knows neither time nor volumes.
 //! - [`engine`]: charges the request to the model, keeps it in flight, and performs it when it is due. With the model it decides
 //!   what a power cut leaves; [`engine::crash_images`] is the instant of the cut. It counts and logs failures of the host
 //!   (`failures`).
@@ -21,10 +22,13 @@
 //!   processes left of them. Also what the machine can carry (`calibrate`), and its local round trip (`round_trip`).
 //! - [`sys`]: calls of data path threads to the kernel: scheduling, timer slack, locked memory.
 //!
-//! Another export makes requests as [`nbd`] does, and calls `submit`: from there on there is no difference. `tests/store` kills,
+//! Another export makes requests as [`nbd`] does, with a variant of `transport::ReplyPath`, and calls `submit`: from there on
+//! there is no difference. `tests/store` kills,
 //! damages and fills up the block store, `tests/nbd` has real clients, `tests/live` the kernel, FUSE and loop devices.
 
 mod alarm;
+#[cfg(test)]
+mod allocations;
 pub mod clock;
 pub mod engine;
 pub mod faults;
@@ -34,7 +38,9 @@ mod lateness;
 pub mod loopdev;
 pub mod nbd;
 pub mod nvme;
+mod outcome;
 pub mod request;
 pub mod socket;
 pub mod store;
 pub mod sys;
+mod transport;

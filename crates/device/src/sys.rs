@@ -1,6 +1,7 @@
 //! What threads of the data path ask of the kernel: scheduling, timer slack, locked memory, and the
 //! promise that writing out dirty pages may depend on them.
 
+pub(crate) mod fusectl;
 pub(crate) mod reclaim;
 
 use std::{cell::Cell, fmt, num::NonZeroU64, sync::Once};

@@ -231,7 +231,7 @@ pub(crate) fn modelled(planned: &Planned, calibration: &Calibration, setting: &S
 ///
 /// # Errors
 /// A file that cannot be read, or is no profile.
-pub(crate) fn read_profile(path: &Path) -> Result<Profile, ServerError> {
+pub fn read_profile(path: &Path) -> Result<Profile, ServerError> {
     let text = ebbtide_captured::packed::text_of(path)
         .map_err(|source| ServerError::Read { path: path.to_owned(), source })?;
     Profile::parse(&text)

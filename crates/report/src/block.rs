@@ -19,6 +19,9 @@ pub struct Section {
     /// Whether text shows it only to readers who ask for details. Pages and Markdown show all sections.
     #[serde(skip)]
     pub details: bool,
+    /// The word that asks for it alone; empty: its heading in small letters, with hyphens.
+    #[serde(skip)]
+    pub name: &'static str,
 }
 
 impl Section {
@@ -32,6 +35,23 @@ impl Section {
     pub fn details(mut self) -> Self {
         self.details = true;
         self
+    }
+
+    /// The same section under a word that asks for it alone.
+    #[must_use]
+    pub const fn named(mut self, name: &'static str) -> Self {
+        self.name = name;
+        self
+    }
+
+    /// The word that asks for it alone; empty for the answer itself, which has no heading.
+    #[must_use]
+    pub fn word(&self) -> Cow<'_, str> {
+        if self.name.is_empty() {
+            self.heading.to_lowercase().replace(' ', "-").into()
+        } else {
+            self.name.into()
+        }
     }
 
     /// The same section with a sentence on how to read it.

@@ -25,7 +25,7 @@ pub use block::{
     Verdict,
 };
 pub use plot::{Axis, Chart, Format, Group, Layer, Line, Mark, Plots, Scale, Series, Width};
-pub use text::TextOptions;
+pub use text::{TextOptions, spark};
 
 use serde::Serialize;
 
@@ -47,4 +47,38 @@ pub struct Report {
     pub sections: Vec<Section>,
     /// The last line.
     pub footer: String,
+}
+
+/// A section that is asked for, and is not in a report.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownSection {
+    /// The word that was given.
+    pub word: String,
+    /// The words of the sections that there are, in their order.
+    pub known: Vec<String>,
+}
+
+impl Report {
+    /// The sections of these words alone, in the order of the report. Capitals do not count.
+    ///
+    /// # Errors
+    /// No section has the word.
+    pub fn only(&self, words: &[String]) -> Result<Self, UnknownSection> {
+        let mut known: Vec<String> = Vec::new();
+        for section in &self.sections {
+            let word = section.word();
+            // Charts have no form as text; the answer itself needs no word.
+            let is_written = section.blocks.iter().any(|block| !matches!(block, Block::Plots(_)));
+            if is_written && !word.is_empty() && !known.iter().any(|other| *other == word) {
+                known.push(word.into_owned());
+            }
+        }
+        let is_known = |word: &&String| known.iter().any(|known| known.eq_ignore_ascii_case(word));
+        if let Some(word) = words.iter().find(|word| !is_known(word)) {
+            return Err(UnknownSection { word: word.clone(), known });
+        }
+        let asked = |section: &&Section| words.iter().any(|word| section.word().eq_ignore_ascii_case(word));
+        let sections = self.sections.iter().filter(asked).cloned().collect();
+        Ok(Self { sections, ..self.clone() })
+    }
 }

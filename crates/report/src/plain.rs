@@ -5,8 +5,8 @@
 use std::fmt::Write as _;
 
 use crate::{
-    Axis, Block, Cell, Chart, Fact, Fold, Format, Group, Link, Listing, Note, Plots, Report, Section, Series,
-    Table, Verdict,
+    Axis, Block, Cell, Chart, Fact, Fold, Format, Group, Line as LineStyle, Link, Listing, Note, Plots,
+    Report, Section, Series, Table, Verdict,
     number::{bytes, duration, microseconds, short},
 };
 
@@ -188,6 +188,8 @@ impl Plain<'_> {
             Axis::Count | Axis::Percentile => heads.extend(points.iter().map(|(_, name)| name.as_str())),
         }
         let lines = chart.series.iter().filter(|line| line.layer.is_none_or(|layer| layer.typical));
+        // Where an area is says when something was so, not how much.
+        let lines = lines.filter(|line| line.line != LineStyle::Shade);
         let row = |line: &Series| {
             let mut cells = vec![escaped(&self.name(line))];
             let texts = match plots.axis {

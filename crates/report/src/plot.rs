@@ -139,6 +139,8 @@ pub enum Line {
     Dashed,
     /// Thin and dotted: a limit, not a measurement.
     Limit,
+    /// The area below it, without a line: the times in which something was so.
+    Shade,
 }
 
 /// Which repeat of its group a line is.

@@ -383,7 +383,8 @@ fn cell_text(cell: &Cell) -> Cow<'_, str> {
 }
 
 /// A line of values as blocks of eight heights, from 0 to the highest value; a blank where there is none.
-fn spark(values: &[Option<f64>]) -> String {
+#[must_use]
+pub fn spark(values: &[Option<f64>]) -> String {
     const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let finite = |value: &Option<f64>| value.filter(|value| value.is_finite());
     let highest = values.iter().filter_map(finite).fold(0.0, f64::max);

@@ -13,8 +13,12 @@ pub mod browser;
 pub mod fio;
 pub mod schema;
 
+mod effort;
+mod place;
 mod time;
 mod tiny;
 
+pub use effort::repeats;
+pub use place::own_place;
 pub use time::Time;
 pub use tiny::tiny;

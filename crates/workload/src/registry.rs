@@ -129,10 +129,11 @@ impl fmt::Display for LoadKind {
 impl FromStr for LoadKind {
     type Err = OptionError;
 
-    /// By the name, with or without `oltp_` and `.lua`, with dashes or underscores.
+    /// By the name, with or without `oltp_`, with dashes or underscores; or by the path of sysbench's script, which ends in `.lua`.
     fn from_str(text: &str) -> Result<Self, OptionError> {
         let short = |name: &str| name.strip_prefix("oltp_").unwrap_or(name).to_owned();
-        let wanted = short(&text.trim_end_matches(".lua").replace('-', "_"));
+        let script = text.strip_suffix(".lua").map(|path| path.rsplit('/').next().unwrap_or(path));
+        let wanted = short(&script.unwrap_or(text).replace('-', "_"));
         let found = WORKLOADS.iter().find(|one| short(one.name) == wanted);
         found
             .map(|one| one.kind)
@@ -195,9 +196,17 @@ mod tests {
     #[test]
     fn workloads_go_by_the_names_of_sysbenchs_scripts() {
         let read_write = LoadKind::Sysbench(Workload::ReadWrite);
-        for text in ["oltp_read_write", "oltp_read_write.lua", "read_write", "read-write"] {
+        for text in [
+            "oltp_read_write",
+            "oltp_read_write.lua",
+            "read_write",
+            "read-write",
+            "/usr/share/sysbench/oltp_read_write.lua",
+            "./oltp_read_write.lua",
+        ] {
             assert_eq!(text.parse(), Ok(read_write), "{text}");
         }
+        assert!("/usr/share/oltp_read_write".parse::<LoadKind>().is_err());
         for one in WORKLOADS {
             assert_eq!(one.name.parse(), Ok(one.kind), "{}", one.name);
             assert_eq!(format!("{}.lua", one.name).parse(), Ok(one.kind), "{}", one.name);

@@ -1,8 +1,8 @@
 //! The test programs that are repeated, and their tests.
 
-use std::{path::PathBuf, process::Command};
+use std::path::PathBuf;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use cargo_metadata::MetadataCommand;
 
 use crate::programs::{self, Built};
@@ -23,14 +23,7 @@ pub(crate) struct Program {
 impl Program {
     /// Asks a program for its tests.
     pub(crate) fn list(name: String, path: PathBuf, dir: PathBuf) -> Result<Self> {
-        let tests = |more: &[&str]| -> Result<Vec<String>> {
-            let output = Command::new(&path).args(["--list", "--format", "terse"]).args(more).output();
-            let output = output.with_context(|| format!("cannot run {}", path.display()))?;
-            ensure!(output.status.success(), "{} --list ended with {}", path.display(), output.status);
-            let text = String::from_utf8_lossy(&output.stdout);
-            Ok(text.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
-        };
-        let (mut all, ignored) = (tests(&[])?, tests(&["--ignored"])?);
+        let (mut all, ignored) = (programs::tests(&path, &[])?, programs::tests(&path, &["--ignored"])?);
         all.retain(|test| !ignored.contains(test));
         Ok(Self { name, path, dir, tests: all })
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
 use super::{Findings, Sources, line_of};
-use crate::repo::Repo;
+use crate::{bench, repo::Repo};
 
 const DOCUMENTS: [&str; 2] = ["SEMANTICS.md", "SPECIFICATION.md"];
 /// The heading of the column that names the evidence; always the last one.
@@ -49,9 +49,9 @@ pub(super) fn check(repo: &Repo, sources: &Sources, findings: &mut Findings) {
 
 fn exists(repo: &Repo, tests: &BTreeSet<&str>, name: &str) -> bool {
     match name.strip_prefix("./dev bench ") {
-        Some(bench) => {
-            let named = |row: &str| row.split_once(" |").is_some_and(|(name, _)| name.trim() == bench);
-            repo.text("dev").unwrap_or_default().lines().any(named)
+        Some(name) => {
+            let table = repo.text(bench::TABLE).unwrap_or_default();
+            bench::names(table).is_ok_and(|names| names.iter().any(|bench| bench == name))
         }
         None => tests.contains(name.rsplit("::").next().unwrap_or(name)),
     }
@@ -100,7 +100,7 @@ mod tests {
         let text = format!("# P\n\n| It | Shown by |\n|---|---|\n| `never_a_test` holds | {evidence} |\n");
         let repo = Repo::from([
             ("SPECIFICATION.md", text.as_str()),
-            ("dev", "B='\npacer  | ebbtide | live | - | x\n'"),
+            (bench::TABLE, "[[bench]]\nname = \"pacer\"\nshows = \"x\"\nscript = \"s.sh\"\n"),
         ]);
         let source = Source::parse("#[test]\nfn it_holds() {}", true).unwrap();
         let mut findings = Findings::default();

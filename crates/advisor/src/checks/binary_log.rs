@@ -316,16 +316,24 @@ fn cache(v: &View<'_>) -> Judged {
         percent(disk / all.max(disk)),
         size(bytes)
     ));
-    if bytes * 4.0 > LARGEST_CACHE {
+    let enough = cache_for(bytes, v.metric("binlog_bytes").ok().map(|binlog| binlog / disk));
+    if enough > LARGEST_CACHE {
         let text = "Each connection has a cache of its own, so that a larger one may take all memory: make transactions smaller.";
         return found.fix(Fix::by_hand(text)).answer();
     }
     found
         .fix(v.fix(
             "Enlarge the cache of each connection.",
-            &[("binlog_cache_size", &format!("{:.0}", (bytes * 4.0).max(131_072.0)), Dynamic::ALWAYS)],
+            &[("binlog_cache_size", &format!("{enough:.0}"), Dynamic::ALWAYS)],
         )?)
         .answer()
+}
+
+/// Bytes of a cache that holds what `bytes` do not: four times as many, and two times what a transaction that did not fit has on
+/// average, where that is known. The average counts the whole binary log as theirs, so that it is not too small.
+fn cache_for(bytes: f64, on_average: Option<f64>) -> f64 {
+    let four_times = (bytes * 4.0).max(131_072.0);
+    on_average.map_or(four_times, |average| four_times.max((2.0 * average).log2().ceil().exp2()))
 }
 
 fn compression(v: &View<'_>) -> Judged {

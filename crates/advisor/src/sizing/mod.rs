@@ -19,6 +19,7 @@ mod search;
 mod setup;
 mod throttled;
 mod too_little;
+mod without_credits;
 
 #[cfg(test)]
 mod tests;
@@ -39,3 +40,4 @@ pub use search::{Candidate, IOPS_STEP, InstanceNeeds, KINDS, PricedInstance, Spa
 pub use setup::Setup;
 pub use throttled::Throttled;
 pub use too_little::TooLittle;
+pub use without_credits::WithoutCredits;

@@ -372,6 +372,11 @@ pub(super) fn median_s(volume: &Resolved) -> f64 {
 }
 
 impl Throttled {
+    /// The throttled intervals of the load, by their places.
+    pub fn places(&self) -> impl Iterator<Item = usize> + '_ {
+        self.implied.iter().map(|interval| interval.place)
+    }
+
     /// The load with the most that its throttled intervals may have been in place of what was seen, times `factor`. None where
     /// that is not known.
     ///

@@ -18,9 +18,9 @@ use ebbtide_observe::{LoadInterval, VolumeLoad};
 
 pub use super::load::Recorded;
 use super::load::interval;
-use super::record_error::{MissingFigures, RecordedError};
+use super::record_error::{MissingFigures, RecordedError, Unusable};
 use super::sysstat::{self, Recording, Text};
-use super::{Input, cloudwatch, devices};
+use super::{Input, cloudwatch, devices, elsewhere};
 use crate::devices::device_io;
 
 /// What can be read, for messages.
@@ -169,6 +169,9 @@ fn piece(file: &Input, interval_s: Option<f64>) -> Result<Piece, RecordedError> 
     }
     if let Some(why) = cloudwatch::other_form(&file.text) {
         return Err(RecordedError::Unusable { path: path(), why });
+    }
+    if let Some(kind) = elsewhere::found(&file.text) {
+        return Err(RecordedError::Unusable { path: path(), why: Unusable::Elsewhere(kind) });
     }
     Err(RecordedError::Unknown { path: path() })
 }

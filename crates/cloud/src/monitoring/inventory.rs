@@ -3,9 +3,6 @@
 /// What follows the type of a volume with Multi-Attach.
 pub const SHARED: &str = "multi-attach";
 
-/// What an instance's own minutes have in place of a volume's type.
-pub(super) const INSTANCE: &str = "instance";
-
 /// An attached volume, with what CloudWatch's dimensions and owners need.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Attached {

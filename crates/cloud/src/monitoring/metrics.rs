@@ -3,8 +3,8 @@
 
 use ebbtide_control::MinuteMetrics;
 
+use super::instance_minute::InstanceMinute;
 use super::inventory::SHARED;
-use super::minute::InstanceMinute;
 
 /// The namespaces, with their metrics in alphabetical order.
 pub(super) static NAMESPACES: [(&str, &[Metric]); 2] = [("AWS/EBS", &EBS), ("AWS/EC2", &EC2)];
@@ -61,6 +61,16 @@ pub(super) enum Family {
 }
 
 impl Family {
+    /// Under which mark the history finds it; none: each minute has it.
+    pub(super) const fn mark(self) -> Option<&'static str> {
+        match self {
+            Self::All => None,
+            Self::Burst | Self::IoCredits => Some("burst"),
+            Self::Provisioned | Self::ByteCredits => Some("provisioned"),
+            Self::Checked => Some("checked"),
+        }
+    }
+
     /// Whether it has volumes of a type.
     pub(super) fn has(self, kind: &str) -> bool {
         let kind = kind.split('/').next().unwrap_or(kind);

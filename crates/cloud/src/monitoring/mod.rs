@@ -1,11 +1,11 @@
 //! CloudWatch for the volumes and instances of EC2: metrics of `AWS/EBS` and `AWS/EC2`, metric math, alarms.
 //!
-//! [`Monitoring::tick`] takes a sample of the counters of all attached volumes ([`sampler`]); its caller has the clock.
-//! A minute that has ended is in `cloudwatch.db` of the home ([`db`]), and is read from there alone. What a metric is
+//! [`Monitoring::tick`] gives the counters of all attached volumes to the history ([`ebbtide_history`]); its caller has the clock.
+//! A minute that has ended is in the history, and is read from there alone ([`recorded`]). What a metric is
 //! made of is in [`metrics`]; its figures are the model's own. docs/aws-reference.md has what is different from AWS.
 //!
-//! An action is a row of the table `actions!`, a metric one of `EBS` or `EC2` in `metrics.rs`. `packed.rs` packs the minutes of past
-//! hours. Expressions are `math`, states of alarms `alarms/evaluate.rs`, their actions `Alarm::execute` in `alarms/actions.rs`. Where
+//! An action is a row of the table `actions!`, a metric one of `EBS` or `EC2` in `metrics.rs`. Alarms are in `cloudwatch.db` of the
+//! home ([`db`]). Expressions are `math`, states of alarms `alarms/evaluate.rs`, their actions `Alarm::execute` in `alarms/actions.rs`. Where
 //! events go is [`EventSink`] in `events.rs`; commands and webhooks are `delivery.rs` and `webhook.rs`.
 
 mod access;
@@ -15,14 +15,13 @@ mod db;
 mod delivery;
 mod events;
 mod input;
+mod instance_minute;
 mod inventory;
 mod math;
 mod metrics;
-mod minute;
-mod packed;
 mod read;
+mod recorded;
 mod refuse;
-mod sampler;
 mod span;
 mod statistic;
 mod webhook;
@@ -31,6 +30,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ebbtide_control::{ControlError, ControlPlane};
+use ebbtide_history::{Durability, History};
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
@@ -44,15 +44,14 @@ pub use webhook::{Webhook, WebhookError};
 use alarms::Alarms;
 use db::Db;
 use input::Input;
-use sampler::{MINUTE_MS, Sample, Sampler};
 
 use crate::{Answer, ApiError, Call, Service};
 
-/// How often old minutes are looked for, in minutes.
-const PRUNE_MINUTES: u64 = 60;
+/// Milliseconds of a minute.
+const MINUTE_MS: u64 = 60_000;
 
-/// Of how many volumes and instances an hour is packed after each minute: 12,000 within an hour. Calls wait meanwhile.
-const PACKED_AT_ONCE: usize = 200;
+/// How often old items of the history of alarms are looked for, in minutes.
+const PRUNE_MINUTES: u64 = 60;
 
 /// How the service runs.
 #[derive(Debug, Clone, Default)]
@@ -71,7 +70,9 @@ pub struct Monitoring {
     control: Arc<dyn ControlPlane>,
     inventory: Arc<dyn Inventory>,
     options: Options,
-    sampler: Mutex<Sampler>,
+    history: History,
+    /// Held from reading the counters until they are recorded, so that none are recorded after later ones.
+    sampling: Mutex<()>,
     db: Mutex<Db>,
     alarms: Mutex<Alarms>,
     /// The minute of the latest tick, and of the latest pruning.
@@ -101,13 +102,23 @@ impl Monitoring {
         inventory: Arc<dyn Inventory>,
         options: Options,
     ) -> Result<Self, DbError> {
-        let db = Db::open(home, options.bounds)?;
+        // Its file has the alarms of a home of before.
+        let history = History::open(
+            home,
+            ebbtide_history::Options {
+                durability: Durability::Disk,
+                most_minutes: options.bounds.minutes,
+                marks: recorded::marks,
+            },
+        )?;
+        let db = Db::open(home, options.bounds.history)?;
         let alarms = Alarms::of(db.alarms()?);
         Ok(Self {
             control,
             inventory,
             options,
-            sampler: Mutex::default(),
+            history,
+            sampling: Mutex::default(),
             db: Mutex::new(db),
             alarms: Mutex::new(alarms),
             ticked: Mutex::default(),
@@ -131,8 +142,8 @@ impl Monitoring {
         if ends {
             self.store_gauges(ended, (ended + 1) * MINUTE_MS)?;
             self.evaluate_alarms(now_ms, minute * 60)?;
-            self.db.lock().pack(now_ms, PACKED_AT_ONCE)?;
         }
+        self.history.keep_up(now_ms).map_err(DbError::from)?;
         if minute >= ticked.1 + PRUNE_MINUTES {
             ticked.1 = minute;
             self.db.lock().prune(now_ms)?;
@@ -148,23 +159,18 @@ impl Monitoring {
     pub fn close(&self, now_ms: u64) -> Result<(), TickError> {
         match self.sample(now_ms, true) {
             Err(TickError::Control(ControlError::Stopping)) => {
-                Ok(self.sampler.lock().publish(&mut self.db.lock())?)
+                Ok(self.history.publish().map_err(DbError::from)?)
             }
             other => other,
         }
     }
 
     fn sample(&self, now_ms: u64, publishes: bool) -> Result<(), TickError> {
-        let mut sampler = self.sampler.lock();
-        let sample = Sample {
-            attached: self.inventory.attached(now_ms),
-            counters: self.control.counters()?,
-            running: self.inventory.running(now_ms),
-        };
-        let mut db = self.db.lock();
-        sampler.tick(&mut db, now_ms, sample)?;
+        let _sampling = self.sampling.lock();
+        let readings = self.readings(now_ms)?;
+        self.history.record(now_ms, readings).map_err(DbError::from)?;
         if publishes {
-            sampler.publish(&mut db)?;
+            self.history.publish().map_err(DbError::from)?;
         }
         Ok(())
     }
@@ -172,7 +178,7 @@ impl Monitoring {
     /// Stores the metrics that are neither of volumes nor of instances for a minute, as far as it has passed at a time.
     fn store_gauges(&self, minute: u64, until_ms: u64) -> Result<(), DbError> {
         let gauges = self.inventory.gauges(minute * MINUTE_MS..until_ms);
-        if gauges.is_empty() { Ok(()) } else { self.db.lock().write_gauges(minute, &gauges) }
+        Ok(recorded::write_gauges(&mut self.history.store(), minute, &gauges)?)
     }
 
     /// Shows the present minute and evaluates alarms on it.

@@ -6,9 +6,10 @@ use std::ops::Range;
 use serde_json::{Map, Value, json};
 
 use super::Monitoring;
-use super::db::{DbError, SeriesRow};
+use super::db::DbError;
 use super::input::Input;
 use super::metrics::{self, By, Metric, NAMESPACES, Source};
+use super::recorded;
 use super::span::{Span, TimeRange};
 use super::statistic::Statistic;
 use super::{Ask, access, input, refuse};
@@ -82,20 +83,20 @@ impl Monitoring {
         Selected { metric, values }: &Selected,
         minutes: Range<u64>,
     ) -> Result<Vec<(u64, f64)>, DbError> {
-        let db = self.db.lock();
+        let store = self.history.store();
         let last = values.last().map_or("", String::as_str);
         let value = match &metric.source {
             Source::Counters(value) => value,
             Source::Instance(value) => {
-                let found = db.instance_minutes(account, last, minutes)?.into_iter();
+                let found = recorded::instance_minutes(&store, account, last, minutes)?.into_iter();
                 // A stopped instance keeps its volumes, and publishes nothing.
                 let ran = found.filter(|(_, of_one)| of_one.balances.is_some());
                 return Ok(ran.filter_map(|(minute, of_one)| Some((minute, value(&of_one)?))).collect());
             }
-            Source::Gauge => return db.gauges(account, metric.name, values, minutes),
+            Source::Gauge => return Ok(recorded::gauges(&store, account, metric.name, values, minutes)?),
         };
         let instance = (metric.by == By::VolumeAndInstance).then(|| values[0].as_str());
-        let found = db.minutes(account, last, instance, minutes)?.into_iter();
+        let found = recorded::minutes(&store, account, last, instance, minutes)?.into_iter();
         let found = found.filter(|(_, (kind, _))| metric.is_of(kind));
         Ok(found.filter_map(|(minute, (_, counters))| Some((minute, value(&counters.metrics())?))).collect())
     }
@@ -155,31 +156,34 @@ impl Monitoring {
         name: Option<&str>,
         since: u64,
     ) -> Result<Vec<(&'static Metric, Vec<String>)>, DbError> {
-        let db = self.db.lock();
-        let series = db.series(account)?;
+        let store = self.history.store();
+        let series = recorded::series(&store, account)?;
         let mut found = Vec::new();
         for metric in metrics.iter().filter(|metric| name.is_none_or(|name| name == metric.name)) {
             if matches!(metric.source, Source::Gauge) {
-                let all = db.gauge_series(account, metric.name, since)?;
+                let all = recorded::gauge_series(&store, account, metric.name, since)?;
                 found.extend(all.into_iter().map(|values| (metric, values)));
                 continue;
             }
             let mut latest = None;
-            let is_there = |row: &&SeriesRow| {
-                row.is_active(metric.family, since)
-                    && row.volume.is_empty() == (metric.by == By::Instance)
-                    && (metric.is_shared() || !row.instance.is_empty())
-            };
-            for row in series.iter().filter(is_there) {
-                let values = match metric.by {
-                    By::Instance => vec![row.instance.clone()],
-                    By::VolumeAndInstance => vec![row.instance.clone(), row.volume.clone()],
+            for row in series.iter().filter(|row| recorded::is_active(row, metric.family, since)) {
+                // None for an instance itself.
+                let volume = row.key.label("volume");
+                let instance = row.key.label("instance").unwrap_or_default();
+                if volume.is_none() != (metric.by == By::Instance)
+                    || !metric.is_shared() && instance.is_empty()
+                {
+                    continue;
+                }
+                let values = match (metric.by, volume) {
+                    (By::VolumeAndInstance, Some(volume)) => vec![instance.to_owned(), volume.to_owned()],
                     // The same metric of the same volume on another instance.
-                    _ if latest == Some(&row.volume) => continue,
-                    _ => {
-                        latest = Some(&row.volume);
-                        vec![row.volume.clone()]
+                    (_, Some(volume)) if latest == Some(volume) => continue,
+                    (_, Some(volume)) => {
+                        latest = Some(volume);
+                        vec![volume.to_owned()]
                     }
+                    (_, None) => vec![instance.to_owned()],
                 };
                 found.push((metric, values));
             }

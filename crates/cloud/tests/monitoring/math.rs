@@ -101,11 +101,11 @@ fn the_console_s_latency_is_the_volume_s_own() {
 #[test]
 fn records_that_cannot_be_read_are_a_failure_of_the_service_and_not_of_the_expression() {
     let rig = rig();
-    let records = rusqlite::Connection::open(rig.dir.path().join("cloudwatch.db")).unwrap();
-    records.execute_batch("DROP TABLE minutes; DROP TABLE hours").unwrap();
+    let records = rusqlite::Connection::open(rig.dir.path().join("history.db")).unwrap();
+    records.execute_batch("DROP TABLE minutes; DROP TABLE minute_chunks").unwrap();
     let queries = json!([stat("r", "VolumeReadOps", "Sum", 60), {"Id": "e", "Expression": "FILL(r / 2, 0)"}]);
     let query = json!({"StartTime": START, "EndTime": START + 180, "MetricDataQueries": queries});
     let error = rig.attempt("GetMetricData", &query).unwrap_err();
     assert_eq!((&*error.code, error.status), ("InternalServiceError", 500));
-    assert!(error.message.contains("cloudwatch.db cannot be used: no such table"), "{error}");
+    assert!(error.message.contains("history.db cannot be used: no such table"), "{error}");
 }

@@ -333,9 +333,9 @@ impl Rig {
 
     /// How many minutes are stored one by one, and how many packed.
     pub(crate) fn stored(&self) -> (u64, u64) {
-        let db = rusqlite::Connection::open(self.dir.path().join("cloudwatch.db")).unwrap();
+        let db = rusqlite::Connection::open(self.dir.path().join("history.db")).unwrap();
         let count = |sql: &str| db.query_row(sql, (), |row| row.get(0)).unwrap();
-        (count("SELECT count(*) FROM minutes"), count("SELECT coalesce(sum(count), 0) FROM hours"))
+        (count("SELECT count(*) FROM minutes"), count("SELECT coalesce(sum(count), 0) FROM minute_chunks"))
     }
 
     pub(crate) fn packed(&self) -> u64 {

@@ -3,14 +3,15 @@
 use ebbtide_catalog::{Catalog, Prices};
 use ebbtide_device::host::{Attachment, Status};
 use ebbtide_device::store::{BLOCK_BYTES, VolumeInfo};
-use ebbtide_volume::{Array, LOAD_BLOCK_BYTES, LoadProgress, ModificationPhase, Nanos};
+use ebbtide_volume::{Array, LOAD_BLOCK_BYTES, LoadProgress, MIB, ModificationPhase, Nanos, Stats};
 
 use super::{LiveControl, occupancy};
 use crate::record::{VolumeRecord, unix_s};
 use crate::state::VolumeState;
 use crate::{
-    AttachmentKind, AttachmentView, ControlError, InitializationState, InitializationView, InstanceBalances,
-    LiveView, ModificationView, Phase, UnixTime, VolumeCounters, VolumeDetail, VolumeView,
+    AttachmentKind, AttachmentView, ControlError, CreditsView, InitializationState, InitializationView,
+    InstanceBalances, LastMinuteView, LiveView, ModificationView, Phase, UnixTime, VolumeCounters,
+    VolumeDetail, VolumeView,
 };
 
 /// What views are made with: the home's catalogue and the prices of a region. Both are none where the
@@ -106,7 +107,11 @@ impl LiveControl {
             Status::Attached(attachment) => Some(attachment),
             Status::Free | Status::Busy(_) => None,
         };
+        let samples = attachment.map(|attachment| attachment.samples());
         let (credits, loading) = model_look(&state, status, known.catalog, now);
+        let refill_s = resolved.as_ref().and_then(|known| known.figures.refill_seconds);
+        let credits_view =
+            credits.map(|left| CreditsView::new(left, samples.as_deref().and_then(credits_before), refill_s));
         // A volume that was never attached by a program that saves credits has none saved.
         let credits = credits.filter(|_| attachment.is_some() || state.credits.is_some());
         let host_match = attachment.map(|attachment| attachment.host_match()).unwrap_or_default();
@@ -126,6 +131,8 @@ impl LiveControl {
             from_snapshot: info.from_snapshot.clone(),
             from_volume: info.from_volume.clone(),
             credit_pct: credits.map(|share| share * 100.0),
+            credits: credits_view,
+            last_minute: samples.as_deref().map(by_second),
             monthly_cost: known
                 .prices
                 .zip(resolved.as_ref())
@@ -138,6 +145,28 @@ impl LiveControl {
             not_calibrated: host_match.not_calibrated,
             damage: info.damage.as_ref().map(ToString::to_string),
         }
+    }
+}
+
+/// The share of credits at the first of the samples, and how many seconds ago that was.
+fn credits_before(samples: &[Stats]) -> Option<(f64, f64)> {
+    let (first, last) = (samples.first()?, samples.last()?);
+    Some((first.credit_share?, last.at.since(first.at).as_secs_f64()))
+}
+
+/// The I/O between each sample and the next.
+fn by_second(samples: &[Stats]) -> LastMinuteView {
+    let rates = |amount: fn(&Stats) -> u64, unit: f64| {
+        // The last sample is the present, which may be a moment after the one before.
+        let spans = samples.windows(2).map(|pair| (pair[1].at.since(pair[0].at).as_secs_f64(), pair));
+        let whole = spans.filter(|(seconds, _)| *seconds >= 0.5);
+        whole
+            .map(|(seconds, pair)| amount(&pair[1]).saturating_sub(amount(&pair[0])) as f64 / unit / seconds)
+            .collect()
+    };
+    LastMinuteView {
+        iops: rates(|stats| stats.read.ops + stats.write.ops, 1.0),
+        mib_s: rates(|stats| stats.read.bytes + stats.write.bytes, MIB as f64),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The control plane on a real host: block store, engine and NBD exports, without root.
 #![allow(clippy::unwrap_used)]
 
+mod answers;
 mod callers;
 mod counting;
 mod creation;

@@ -9,6 +9,7 @@ use ebbtide_crash::record::{CrashRun, Cut, VerdictKind};
 use ebbtide_crash::results::CrashDatabase;
 use ebbtide_crash::summary::summarize;
 use ebbtide_crash::{self as crash, CrashOptions, CutPlan, Event, KeptError};
+use ebbtide_lab::experiment::Experiment;
 use ebbtide_lab::run::RunError;
 use ebbtide_load::Cancel;
 use ebbtide_mysql::{Binary, Version};
@@ -16,8 +17,8 @@ use ebbtide_text::seed;
 use serde_json::json;
 
 use crate::harm::{self, Harm, unharmed};
-use crate::support::{Bench, assert_results_are_documented, left_of, needs, options, parse, server};
-use ebbtide_testing::schema::assert_documented;
+use crate::support::{self, Bench, assert_results_are_documented, left_of, needs, options, server};
+use ebbtide_testing::{repeats, schema::assert_documented};
 
 /// Small tables and a small redo log: pages are written all the time.
 const BASE: &str = r#"
@@ -71,6 +72,15 @@ fn crash_options(bench: &Bench) -> CrashOptions {
     }
 }
 
+/// Its throughput is measured for as long as it takes to see that there is some.
+fn parse(text: &str) -> Experiment {
+    let mut experiment = support::parse(text);
+    for arm in &mut experiment.arms {
+        arm.measure_s = 2;
+    }
+    experiment
+}
+
 /// What is cut of an experiment on the server of these tests.
 fn plan(text: &str) -> Result<CutPlan, RunError> {
     Ok(crash::plan(parse(text), &Catalog::builtin(), &server().unwrap())?)
@@ -106,7 +116,10 @@ moments = [\"random\", \"checkpoint\", \"doublewrite\", \"page\", \"redo\", \"bi
 
 [arms.careless.settings]
 flush_log_at_trx_commit = 0
-"
+[arms.careless.crash]
+cuts = {careless}
+",
+        careless = repeats(4, 8)
     );
     let run = run(&bench, &text, &Cancel::default()).unwrap();
     let summary = summarize(&run);
@@ -215,7 +228,7 @@ fn a_killed_server_keeps_what_only_the_page_cache_has() {
     let text = format!(
         "{BASE}
 [crash]
-cuts = 3
+cuts = 2
 end = \"kill\"
 moments = [\"random\", \"page\"]
 
@@ -224,7 +237,7 @@ flush_log_at_trx_commit = 2
 "
     );
     let run = run(&bench, &text, &Cancel::default()).unwrap();
-    assert_eq!(unharmed(&bench, &run, "each-second", &[]).len(), 3);
+    assert_eq!(unharmed(&bench, &run, "each-second", &[]).len(), 2);
     assert_eq!(left_of(&bench.home()), Vec::<String>::new());
 }
 
@@ -235,7 +248,7 @@ fn a_replica_by_gtid_goes_on_where_it_was_and_one_whose_position_is_not_synced_d
     let text = format!(
         "{BASE}
 [crash]
-cuts = 4
+cuts = {cuts}
 role = \"replica\"
 moments = [\"random\", \"redo\"]
 
@@ -244,7 +257,8 @@ replication = \"gtid\"
 
 [arms.unsynced.settings]
 sync_relay_log_info = 0
-"
+",
+        cuts = repeats(2, 4)
     );
     let run = run(&bench, &text, &Cancel::default()).unwrap();
     let summary = summarize(&run);
@@ -273,11 +287,12 @@ fn a_replica_of_mysql_by_gtid_goes_on_and_one_that_needs_its_lost_relay_log_does
         return;
     };
     let bench = Bench::new();
+    let (cuts, older_cuts) = (repeats(2, 4), repeats(1, 2));
     // A MySQL 9.7 that feeds a replica needs more than 512 MiB.
     let text = format!(
         "{}
 [crash]
-cuts = 4
+cuts = {cuts}
 role = \"replica\"
 moments = [\"random\", \"redo\"]
 
@@ -290,7 +305,7 @@ relay_log_recovery = true
 [arms.older-source.crash]
 replication = \"gtid\"
 source = \"mysql-8.0\"
-cuts = 2
+cuts = {older_cuts}
 
 [arms.older-source.settings]
 relay_log_recovery = true
@@ -313,11 +328,11 @@ sync_relay_log = 0
     let summary = summarize(&run);
     assert!(summary.valid, "{:?}", summary.void);
     assert_eq!(summary.canaries.len(), 4, "one of them is a replica");
-    assert_eq!((of(&run, "gtid").len(), of(&run, "position").len()), (4, 4));
+    let counts = ["gtid", "position", "older-source"].map(|arm| of(&run, arm).len());
+    assert_eq!(counts, [cuts, cuts, older_cuts].map(|count| count as usize));
     let sources: Vec<_> =
         run.server.sources.iter().map(|(arm, source)| (arm.as_str(), &source.version)).collect();
     assert_eq!(sources, [("older-source", &older.text)], "the others have the replica's own version");
-    assert_eq!(of(&run, "older-source").len(), 2);
     let gtid = ["gtid", "older-source"].map(|arm| unharmed(&bench, &run, arm, &[]));
     for cut in gtid.concat() {
         assert!(cut.resumed.as_ref().unwrap().caught_up_s.is_some(), "{cut:?}");
@@ -393,7 +408,7 @@ fn a_server_that_crashes_at_its_first_start_is_judged_after_a_second_one() {
 fn a_run_that_is_cancelled_leaves_nothing_behind_and_is_gone_on_with() {
     needs!();
     let bench = Bench::new();
-    let text = format!("{BASE}\n[crash]\ncuts = 9\n");
+    let text = format!("{BASE}\n[crash]\ncuts = 6\n");
     let cancel = Cancel::default();
     let options = crash_options(&bench);
     let ended = crash::run(plan(&text).unwrap(), options.clone(), &cancel, &mut |event| {
@@ -406,7 +421,7 @@ fn a_run_that_is_cancelled_leaves_nothing_behind_and_is_gone_on_with() {
     assert_eq!(left_of(&bench.home()), Vec::<String>::new());
     let before = CrashDatabase::open(&bench.out()).unwrap().run().unwrap();
     let known = of(&before, "base").len();
-    assert!((3..9).contains(&known), "{known} cuts were judged before the end");
+    assert!((3..6).contains(&known), "{known} cuts were judged before the end");
 
     let again = CrashOptions { resume: true, ..options };
     let mut planned = None;
@@ -416,12 +431,12 @@ fn a_run_that_is_cancelled_leaves_nothing_behind_and_is_gone_on_with() {
         }
     })
     .unwrap();
-    assert_eq!(planned, Some((1, 9 - u32::try_from(known).unwrap(), 3)));
+    assert_eq!(planned, Some((1, 6 - u32::try_from(known).unwrap(), 3)));
     assert_eq!(run.cuts[..before.cuts.len()], before.cuts, "what was judged is not judged again");
     let mut numbers: Vec<u32> = of(&run, "base").iter().map(|cut| cut.number).collect();
     numbers.sort_unstable();
-    assert_eq!(numbers, (0..9).collect::<Vec<_>>());
-    let other = plan(&text.replace("cuts = 9", "cuts = 10")).unwrap();
+    assert_eq!(numbers, (0..6).collect::<Vec<_>>());
+    let other = plan(&text.replace("cuts = 6", "cuts = 7")).unwrap();
     let refused = crash::run(other, again, &Cancel::default(), &mut |_| ()).unwrap_err();
     assert!(refused.to_string().contains("cuts"), "{refused}");
     assert_eq!(left_of(&bench.home()), Vec::<String>::new());

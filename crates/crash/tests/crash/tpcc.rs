@@ -7,6 +7,7 @@ use ebbtide_load::Cancel;
 use crate::cuts::run;
 use crate::harm::unharmed;
 use crate::support::{Bench, left_of, needs};
+use ebbtide_testing::repeats;
 
 const BASE: &str = r#"
 title = "Cuts under TPC-C"
@@ -50,12 +51,15 @@ keep = 1
 fn tpcc_is_whole_after_cuts_and_a_careless_server_loses_its_last_transactions() {
     needs!();
     let bench = Bench::new();
+    let cuts = repeats(2, 4);
     let text = format!(
         "{BASE}
 [arms.durable.settings]
 flush_log_at_trx_commit = 1
 [arms.durable.load]
 statements = \"batched\"
+[arms.durable.crash]
+cuts = {cuts}
 [arms.careless.settings]
 flush_log_at_trx_commit = 2
 sync_binlog = 0
@@ -67,7 +71,7 @@ sync_binlog = 0
     }
     let summary = summarize(&run);
     assert!(summary.valid, "a canary was not caught: {:?}", summary.void);
-    assert_eq!(unharmed(&bench, &run, "durable", &[]).len(), 4);
+    assert_eq!(unharmed(&bench, &run, "durable", &[]).len(), cuts as usize);
     // What is there of a lost end is whole.
     let careless = [VerdictKind::LostCommits, VerdictKind::BinlogDisagrees];
     let careless = unharmed(&bench, &run, "careless", &careless);
@@ -83,7 +87,9 @@ sync_binlog = 0
 fn a_replica_under_tpcc_goes_on_by_gtid_and_the_conditions_hold_on_it() {
     needs!();
     let bench = Bench::new();
-    let text = BASE.replace("cuts = 4", "cuts = 3\nrole = \"replica\"\nmoments = [\"random\", \"redo\"]");
+    let cuts = repeats(2, 3);
+    let moments = format!("cuts = {cuts}\nrole = \"replica\"\nmoments = [\"random\", \"redo\"]");
+    let text = BASE.replace("cuts = 4", &moments);
     let text = format!(
         "{text}\n[arms.gtid.crash]\nreplication = \"gtid\"\n[arms.unsynced.settings]\nsync_relay_log_info = 0\n"
     );
@@ -93,12 +99,12 @@ fn a_replica_under_tpcc_goes_on_by_gtid_and_the_conditions_hold_on_it() {
     }
     let summary = summarize(&run);
     assert!(summary.valid, "{:?}", summary.void);
-    let cuts = |arm: &'static str| run.cuts.iter().filter(move |cut| cut.arm == arm);
-    assert_eq!((cuts("gtid").count(), cuts("unsynced").count()), (3, 3));
+    let cuts_of = |arm: &'static str| run.cuts.iter().filter(move |cut| cut.arm == arm);
+    assert_eq!(["gtid", "unsynced"].map(|arm| cuts_of(arm).count()), [cuts as usize; 2]);
     for cut in unharmed(&bench, &run, "gtid", &[]) {
         assert!(cut.resumed.as_ref().unwrap().caught_up_s.is_some(), "{cut:?}");
     }
-    for cut in cuts("unsynced") {
+    for cut in cuts_of("unsynced") {
         assert_eq!(cut.kinds(), [VerdictKind::ReplicationBroken], "{cut:?}");
     }
     assert_eq!(left_of(&bench.home()), Vec::<String>::new());

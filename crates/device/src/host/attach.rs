@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ebbtide_volume::{Array, InstanceLimits};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::attachment::{Attachment, HostMatch};
@@ -48,7 +48,7 @@ pub struct InstanceRequest {
 }
 
 /// How a volume was detached.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Detached {
     /// The volume.
     pub volume: String,

@@ -93,6 +93,13 @@ impl Attachment {
         (latest.at.since(earliest.at), MinuteMetrics::between(&earliest, &latest))
     }
 
+    /// The counters of the last minute, a sample a second, oldest first, and those of now.
+    #[must_use]
+    pub fn samples(&self) -> Vec<Stats> {
+        let latest = self.live.stats();
+        self.samples.lock().iter().copied().chain([latest]).collect()
+    }
+
     /// Hands every request from now on to a follower, on a thread of its own. An earlier follower gets no more.
     ///
     /// # Errors

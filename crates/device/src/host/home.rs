@@ -70,9 +70,12 @@ const SCRATCH: &str = "calibration.store";
 const OVERRIDES: &str = "catalog.toml";
 const AWS: &str = "aws";
 
-/// The SQLite databases of the AWS services, which lie beside these names. Add the name of a new one here: it is then
-/// Ebbtide's own, with the files that SQLite makes beside it, and its owner's alone before SQLite opens it.
-const DATABASES: &[&str] = &["aws.db", "cloudwatch.db", "kms.db", "sts.db"];
+/// The SQLite databases of the AWS services and of the history, which lie beside these names. Add the name of a new one
+/// here: it is then Ebbtide's own, with the files that SQLite makes beside it, and its owner's alone before SQLite opens it.
+const DATABASES: &[&str] = &["aws.db", "cloudwatch.db", HISTORY, "kms.db", "sts.db"];
+
+/// The database of the history.
+const HISTORY: &str = "history.db";
 
 /// What SQLite appends to the name of a database for the files that it makes beside it. They get the mode of the
 /// database.
@@ -246,6 +249,15 @@ impl Home {
         require_owner(&path, owner)?;
         dir.make_private().map_err(io("protect", &path))?;
         Ok(HomeFolder(dir))
+    }
+
+    /// Makes an empty file for the database of the history, for the owner alone, if there is none. Call it before SQLite opens
+    /// it, as [`Self::make_aws`], which makes it too.
+    ///
+    /// # Errors
+    /// The file cannot be made, is a link, or belongs to another user.
+    pub fn make_history(&self) -> Result<(), HomeError> {
+        self.open_own(HISTORY, Access::Make).map(drop)
     }
 
     /// Where a detached `serve` writes its log.
@@ -601,6 +613,12 @@ mod tests {
             std::fs::remove_file(&path).unwrap();
             std::fs::rename(&kept, &path).unwrap();
         }
+        let history = root.join("history.db");
+        std::fs::remove_file(&history).unwrap();
+        std::os::unix::fs::symlink("../victim", &history).unwrap();
+        assert!(lock.home().make_history().is_err());
+        std::fs::remove_file(&history).unwrap();
+        lock.home().make_history().unwrap();
         std::os::unix::fs::symlink("../../victim", root.join("aws/events.jsonl")).unwrap();
         folder.append("events.jsonl").unwrap_err();
         assert_eq!(std::fs::read(&victim).unwrap(), b"mine");
@@ -609,6 +627,7 @@ mod tests {
         let found = modes(&root);
         assert!(found.contains(&(root.join("aws/events.jsonl"), 0o600)), "{found:?}");
         assert!(found.contains(&(root.join("cloudwatch.db"), 0o600)), "{found:?}");
+        assert!(found.contains(&(root.join("history.db"), 0o600)), "{found:?}");
         assert!(found.contains(&(root.join(AWS), 0o700)), "{found:?}");
     }
 

@@ -3,6 +3,7 @@
 mod images;
 
 use std::fs::File;
+use std::process::Command as Program;
 
 use ebbtide_volume::Limits;
 
@@ -109,6 +110,34 @@ fn what_is_on_a_volume_becomes_no_device_no_privileged_program_and_where_asked_n
         drop(attachment);
         fixture.host.detach("vol", false, &|_| ()).unwrap();
     }
+}
+
+#[test]
+fn a_volume_whose_mount_another_namespace_has_copied_is_detached_all_the_same() {
+    if !can_attach() {
+        return;
+    }
+    let fixture = Fixture::sized(64 << 20);
+    let attachment = fixture.attach(Export::Block { mount: None }).unwrap();
+    // As a container's runtime does. Its copy of the mount stays when ours goes.
+    let mut other =
+        Program::new("unshare").args(["--mount", "--propagation=private", "sleep", "600"]).spawn().unwrap();
+    let namespace = |process: &str| std::fs::read_link(format!("/proc/{process}/ns/mnt"));
+    let name = || std::fs::read_to_string(format!("/proc/{}/comm", other.id())).unwrap_or_default();
+    while namespace(&other.id().to_string()).unwrap() == namespace("self").unwrap()
+        || name().trim() != "sleep"
+    {
+        std::thread::yield_now();
+    }
+    let mounts = std::fs::read_to_string(format!("/proc/{}/mountinfo", other.id())).unwrap();
+    assert!(mounts.contains(fixture.dir.path().to_str().unwrap()), "it has a copy: {mounts}");
+    drop(attachment);
+    fixture.host.detach("vol", false, &|_| ()).unwrap();
+    assert!(other.try_wait().unwrap().is_none());
+    drop(fixture.attach(Export::Block { mount: None }).unwrap());
+    fixture.host.detach("vol", false, &|_| ()).unwrap();
+    other.kill().unwrap();
+    other.wait().unwrap();
 }
 
 #[test]

@@ -9,18 +9,20 @@ use super::{
         Export, MAX_OPTION, MAX_SKIPPED_OPTION, Negotiation, Next, Session, SnapshotNames, greeting,
         option_header,
     },
-    output::{Cost, Output, send_all},
-    reply::{Piece, SplitRequest, encode_nothing, encode_refusal},
-    reply_sender::ReplySender,
     status::{ContextKind, Descriptors},
-    wire::{
-        Bounds, Code, Command, MAX_PAYLOAD, REQUEST_LEN, Refusal, RequestHeader, command_flag, error_chunk,
-    },
 };
 use crate::{
     request::{self, Buffer, Reply, Request},
     store::{BLOCK_BYTES, ExtentKind, StoreError},
     sys::{Role, enter_data_path},
+    transport::nbd::{
+        NbdReply, ReplySender, SplitRequest, encode_nothing, encode_refusal,
+        output::{Cost, Output, send_all},
+        wire::{
+            Bounds, Code, Command, MAX_PAYLOAD, REQUEST_LEN, Refusal, RequestHeader, command_flag,
+            error_chunk,
+        },
+    },
 };
 
 /// The longest piece of a client's read or write that goes to the volume as one request.
@@ -189,8 +191,8 @@ impl Connection {
         }
         match header.command {
             Command::Flush => {
-                let piece = self.piece(header, 0, 0, Cost::of(0), None);
-                self.submit(request::Command::Flush, None, piece);
+                let reply = self.admit(&header, (0, 0), false, None);
+                self.submit(&header, request::Command::Flush, (0, 0), None, reply);
             }
             Command::BlockStatus => self.block_status(header),
             _ if header.len == 0 => {
@@ -242,16 +244,15 @@ impl Connection {
     /// Submits a request that brings no data along.
     fn submit_pieces(self: &Arc<Self>, header: RequestHeader, command: request::Command, longest: u32) {
         let whole = whole_of(&header, longest);
+        let moves_data = matches!(command, request::Command::Read | request::Command::Write);
         for (offset, len) in pieces(header.offset, header.len, longest) {
-            let moves_data = matches!(command, request::Command::Read | request::Command::Write);
-            let bytes = if moves_data { usize_of(len) } else { 0 };
-            let piece = self.piece(header, offset, len, Cost::of(bytes), whole.clone());
+            let reply = self.admit(&header, (offset, len), moves_data, whole.clone());
             let zeroes = (command == request::Command::Write).then(|| {
                 let mut buffer = self.hub.volume.buffer(len);
                 buffer.fill(0);
                 buffer
             });
-            self.submit(command, zeroes, piece);
+            self.submit(&header, command, (offset, len), zeroes, reply);
         }
     }
 
@@ -264,41 +265,41 @@ impl Connection {
             }
             // Where the payload ends early, pieces are under way whose reply nobody waits for.
             let data = input.take(usize_of(len), None)?;
-            let piece = self.piece(header, offset, len, Cost::of(data.len()), whole.clone());
+            let reply = self.admit(&header, (offset, len), true, whole.clone());
             if header.has(command_flag::FUA) {
                 let mut buffer = self.hub.volume.buffer(len);
                 buffer.copy_from_slice(data);
-                self.submit(request::Command::Write, Some(buffer), piece);
+                self.submit(&header, request::Command::Write, (offset, len), Some(buffer), reply);
             } else {
-                self.hub.volume.submit_write(offset, data, answer(piece));
+                self.hub.volume.submit_write(offset, data, reply);
             }
         }
         Ok(())
     }
 
-    fn submit(&self, command: request::Command, data: Option<Buffer>, piece: Piece) {
-        self.hub.volume.submit(Request {
-            command,
-            offset: piece.offset,
-            len: piece.len,
-            fua: piece.request.has(command_flag::FUA),
-            data,
-            reply: answer(piece),
-        });
+    fn submit(
+        &self,
+        header: &RequestHeader,
+        command: request::Command,
+        (offset, len): (u64, u32),
+        data: Option<Buffer>,
+        reply: Reply,
+    ) {
+        let fua = header.has(command_flag::FUA);
+        self.hub.volume.submit(Request { command, offset, len, fua, data, reply });
     }
 
-    /// A piece that has been let in, after waiting for room if need be: before it takes a buffer of
+    /// The reply to a piece that has been let in, after waiting for room if need be: before it takes a buffer of
     /// the volume, for which other clients may be waiting.
-    fn piece(
-        self: &Arc<Self>,
-        request: RequestHeader,
-        offset: u64,
-        len: u32,
-        cost: Cost,
+    fn admit(
+        &self,
+        request: &RequestHeader,
+        range: (u64, u32),
+        moves_data: bool,
         whole: Option<Arc<SplitRequest>>,
-    ) -> Piece {
-        self.replies.admit(cost);
-        Piece { replies: Arc::clone(&self.replies), request, offset, len, cost, whole }
+    ) -> Reply {
+        self.replies.admit(NbdReply::cost_of(range.1, moves_data));
+        Reply::nbd(NbdReply::new(Arc::clone(&self.replies), request, range, moves_data, whole))
     }
 
     fn block_status(&self, header: RequestHeader) {
@@ -363,10 +364,6 @@ fn whole_of(header: &RequestHeader, longest: u32) -> Option<Arc<SplitRequest>> {
     (count > 1).then(|| SplitRequest::new(count))
 }
 
-fn answer(piece: Piece) -> Reply {
-    Reply::callback(move |outcome| piece.finish(outcome))
-}
-
 /// Whether zeroes can be had for less than writing them: where whole blocks can be given back.
 fn fast_zero(header: &RequestHeader) -> Result<(), Refusal> {
     let refuse = |message: &str| Err(Refusal { code: Code::NotSup, message: message.into() });
@@ -414,8 +411,9 @@ mod tests {
     use crate::{
         clock::ManualClock,
         engine::{LiveOptions, LiveVolume},
-        nbd::{NbdOptions, wire::chunk},
+        nbd::NbdOptions,
         store::{StoreOptions, VolumeStore},
+        transport::nbd::wire::chunk,
     };
 
     const SIZE: u64 = 4 << 20;

@@ -7,7 +7,7 @@ use rustix::{
     net::{RecvFlags, recv},
 };
 
-use super::output::wait_readable;
+use crate::transport::nbd::output::wait_readable;
 
 /// Bytes asked of the socket in one call: a dozen 16 KiB writes.
 const BATCH: usize = 256 << 10;

@@ -13,13 +13,9 @@ mod connection;
 mod hub;
 mod input;
 mod negotiate;
-mod output;
 mod refused;
-mod reply;
-mod reply_sender;
 mod server;
 mod status;
-mod wire;
 
 use std::{fmt, io, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 

@@ -3,12 +3,10 @@
 //! Bytes come in through [`Negotiation::client_flags`] and [`Negotiation::option`], replies are
 //! appended to a buffer, and [`Next`] is how to go on. No socket is touched here.
 
-use super::{
-    status::{Context, ContextKind},
-    wire::{
-        FLAG_FIXED_NEWSTYLE, FLAG_NO_ZEROES, INIT_MAGIC, MAX_PAYLOAD, MAX_STRING, OPTION_MAGIC,
-        OPTION_REPLY_MAGIC, flag,
-    },
+use super::status::{Context, ContextKind};
+use crate::transport::nbd::wire::{
+    FLAG_FIXED_NEWSTYLE, FLAG_NO_ZEROES, INIT_MAGIC, MAX_PAYLOAD, MAX_STRING, OPTION_MAGIC,
+    OPTION_REPLY_MAGIC, flag,
 };
 
 const OPT_EXPORT_NAME: u32 = 1;

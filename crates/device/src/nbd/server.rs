@@ -22,11 +22,11 @@ use super::{
     NbdAddress, NbdError, NbdOptions, connection,
     hub::{Entry, Hub},
     refused::RefusedLog,
-    wire::MAX_STRING,
 };
 use crate::clock::{Clock, MonotonicClock};
 use crate::engine::LiveVolume;
 use crate::socket;
+use crate::transport::nbd::wire::MAX_STRING;
 
 /// Bytes of replies that the kernel holds for a client: a queue of 32 replies of 16 KiB, so that
 /// they rarely wait for the client to read.

@@ -1,6 +1,6 @@
 //! Block status: which parts of a volume are allocated, and which changed since a snapshot.
 
-use super::wire::{chunk, chunk_head};
+use crate::transport::nbd::wire::{chunk, chunk_head};
 
 /// The context that every server has.
 const ALLOCATION: &str = "base:allocation";
@@ -101,7 +101,7 @@ impl Descriptors {
     /// Appends the chunk.
     pub(super) fn encode(&self, out: &mut Vec<u8>, cookie: u64, id: u32, done: bool) {
         let len = u32::try_from(4 + 8 * self.list.len()).expect("the descriptors are bounded");
-        chunk_head(out, cookie, chunk::BLOCK_STATUS, done, len);
+        out.extend_from_slice(&chunk_head(cookie, chunk::BLOCK_STATUS, done, len));
         out.extend_from_slice(&id.to_be_bytes());
         for (len, flags) in &self.list {
             out.extend_from_slice(&len.to_be_bytes());

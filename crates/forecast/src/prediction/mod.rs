@@ -2,12 +2,16 @@
 //!
 //! [`PredictionPlan`] checks a [`PredictionRequest`], [`predict`] runs it; [`knee`] is where the load line bends.
 
+mod document;
 mod error;
+mod figures;
 mod plan;
 mod points;
 mod sweep;
 
+pub use document::{PredictionAnswer, document};
 pub use error::{MOST_VOLUMES, PredictionError};
+pub use figures::{Prediction, figures};
 pub use plan::{PROCESSOR_TIME, PlannedVolume, PredictionPlan, PredictionRequest, SPANS};
 pub use points::{PredictedPoint, PredictedVolume, interval, knee, mib, predict};
 pub use sweep::{NoSweep, Sweep};
@@ -24,6 +28,7 @@ mod tests {
         PredictionRequest {
             profile: concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/profiles/sysbench-tpcc-gp2.toml")
                 .into(),
+            made: None,
             volumes: vec![volume.into()],
             clients: Vec::new(),
             rates: Vec::new(),

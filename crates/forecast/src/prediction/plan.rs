@@ -11,6 +11,7 @@ use ebbtide_volume::Nanos;
 
 use super::error::{MOST_VOLUMES, PredictionError};
 use super::sweep::Sweep;
+use crate::profile::MadeProfile;
 use crate::server::{ModelledServer, Runs, instance_of, move_to, read_profile};
 use crate::stored::Stored;
 use crate::volumes::{parse, refuse_idle, resolved};
@@ -25,8 +26,10 @@ const OPEN_CLIENTS: u32 = 256;
 /// What is to be predicted.
 #[derive(Debug, Clone)]
 pub struct PredictionRequest {
-    /// The profile's file.
+    /// The profile's file, or the first of those that `made` is of.
     pub profile: PathBuf,
+    /// The profile that was made of what was measured; None: it is read of its file.
+    pub made: Option<MadeProfile>,
     /// Volumes, each as text: a spec, or the specs by role.
     pub volumes: Vec<String>,
     /// Connections that send one transaction after the other, a prediction for each; empty: those of the profile's first
@@ -53,8 +56,10 @@ pub struct PredictionRequest {
 pub struct PredictionPlan {
     /// The profile's file.
     pub path: PathBuf,
-    /// The profile as its file has it.
+    /// The profile as its file has it, or as it was made.
     pub profile: Profile,
+    /// What has to be known of a profile that was made, in sentences; empty of one that was read.
+    pub notes: Vec<String>,
     /// The profile with other values, checked. Its points are as measured.
     pub planned: Planned,
     /// What the points say of the model.
@@ -95,7 +100,11 @@ impl PredictionPlan {
     /// A profile, volume, instance or load that cannot be predicted.
     pub fn read(request: &PredictionRequest, catalog: &Catalog) -> Result<Self, PredictionError> {
         let path = request.profile.clone();
-        let profile = with_time(read_profile(&path)?, &request.set)?;
+        let (profile, notes) = match &request.made {
+            Some(made) => (made.profile.clone(), [&made.notes[..], &made.contradicting].concat()),
+            None => (read_profile(&path)?, Vec::new()),
+        };
+        let profile = with_time(profile, &request.set)?;
         let changed = changed(&profile, &request.set)?;
         let runs = Runs { seed: request.seed, asked: Some(request.span) };
         let instance = instance_of(&changed, request.instance.as_deref(), request.divided_by, catalog)
@@ -125,6 +134,7 @@ impl PredictionPlan {
         volumes.iter().try_for_each(|volume| stored.fit(&volume.spec, &volume.resolved))?;
         Ok(Self {
             path,
+            notes,
             volumes,
             swept: sweep.map(|sweep| sweep.key().to_owned()),
             profile,

@@ -36,7 +36,7 @@ pub struct Draft {
 }
 
 /// A profile that `predict` takes.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct MadeProfile {
     /// It.
     pub profile: Profile,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ebbtide_captured::bundle::names;
 use ebbtide_captured::packed::{text, unpacked};
-use ebbtide_captured::{Input, RecordedError, recorded};
+use ebbtide_captured::{Input, RecordedError, Unusable, recorded};
 use ebbtide_text::count;
 use ebbtide_volume::MIB;
 
@@ -62,7 +62,9 @@ pub(super) fn records(path: &Path, files: &[PathBuf]) -> Result<(Vec<Input>, Vec
         let Ok(Some(input)) = text_of_file(file) else { continue };
         match recorded(std::slice::from_ref(&input), Some(1.0)) {
             Ok(record) => all.push((record.tool, input)),
-            Err(RecordedError::Unknown { .. }) => {}
+            Err(
+                RecordedError::Unknown { .. } | RecordedError::Unusable { why: Unusable::Elsewhere(_), .. },
+            ) => {}
             Err(error) => refused = refused.or(Some(error)),
         }
     }

@@ -5,7 +5,9 @@
 //! [`ebbtide_advisor::sizing`] search, and checks the choices for a profile's server with its model.
 
 mod answer;
+mod document;
 mod error;
+mod figures;
 mod files;
 mod modelled;
 mod plan;
@@ -17,7 +19,9 @@ mod traced;
 mod verify;
 
 pub use answer::Answer;
+pub use document::{StorageTogether, document, documents, volume_name};
 pub use error::{SizeOrigin, SizingError, TraceOption};
+pub use figures::{SizingFigures, sized};
 pub use modelled::JudgedRate;
 pub use plan::SizingPlan;
 pub use prices::{PriceListRead, PricesError, take_prices};

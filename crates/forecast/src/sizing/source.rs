@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use ebbtide_advisor::sizing::LoadOrigin;
-use ebbtide_captured::{CLOUDWATCH, Input, Recorded, RecordedError, recorded};
+use ebbtide_captured::{CLOUDWATCH, Input, Recorded, RecordedError, Unusable, recorded};
 use ebbtide_catalog::{Catalog, InstanceType};
 use ebbtide_observe::VolumeLoad;
-use ebbtide_twin::trace::{Device, Options};
+use ebbtide_twin::trace::{Device, Options, TraceError};
 
 use super::error::{SizingError, TraceOption};
 use super::files::{self, text_of_file};
@@ -51,7 +51,7 @@ impl Source {
             }
             if let Some(found) = files::of(path).filter(|_| !is_run(path)) {
                 let (texts, notes) = files::records(path, &found)?;
-                return Self::of_texts(request, &texts, &path.display().to_string(), &notes);
+                return Self::of_folder(request, &texts, &path.display().to_string(), &notes);
             }
             if path.is_dir() {
                 return of_run(path, request.arm.as_deref(), request.device.as_deref()).map(
@@ -72,18 +72,26 @@ impl Source {
         }
         // A file whose format as a trace is named is one.
         let named = request.trace_format.is_some() && request.from.len() == 1;
-        match if named { None } else { texts(&request.from)? } {
-            Some(texts) => {
+        match if named { Files::Trace(None) } else { files_of(&request.from)? } {
+            Files::Texts(texts) => {
                 of_traces_alone(request, "the text of a tool")?;
                 Self::of_texts(request, &texts, &shown.join(", "), &[])
             }
-            None => {
+            Files::Trace(other) => {
                 let options = Options {
                     format: request.trace_format,
                     device: Device::named(request.device.as_deref()),
                     unit_ns: request.trace_unit_ns,
                 };
-                let (load, notes) = of_trace(&request.from[0], &options)?;
+                let (load, notes) =
+                    of_trace(&request.from[0], &options).map_err(|error| match (error, other) {
+                        (SizingError::Trace { cause, .. }, Some(other))
+                            if matches!(*cause, TraceError::Unknown) =>
+                        {
+                            other.into()
+                        }
+                        (error, _) => error,
+                    })?;
                 let what = format!("{}: a trace", shown[0]);
                 Ok(vec![Self { origin: LoadOrigin::Trace, ..Self::recorded(what, load, notes) }])
             }
@@ -101,6 +109,43 @@ impl Source {
             log_bytes: None,
             server: None,
         }
+    }
+
+    /// The loads of the files of a folder: together they are those of one machine, or each is of a volume of its own where they
+    /// have other figures of the same times. Such a volume has the name of its file.
+    fn of_folder(
+        request: &SizingRequest,
+        texts: &[Input],
+        shown: &str,
+        notes: &[String],
+    ) -> Result<Vec<Self>, SizingError> {
+        let together = Self::of_texts(request, texts, shown, notes);
+        let differ = matches!(
+            together,
+            Err(SizingError::Recorded(RecordedError::Overlap { .. } | RecordedError::Metrics { .. }))
+        );
+        if texts.len() < 2 || !differ {
+            return together;
+        }
+        let whole = SizingRequest { device: None, ..request.clone() };
+        let mut all = Vec::new();
+        for input in texts {
+            let file = input.path.file_stem().unwrap_or(input.path.as_os_str()).to_string_lossy();
+            let of_file =
+                Self::of_texts(&whole, std::slice::from_ref(input), &input.path.display().to_string(), &[])?;
+            let is_only = of_file.len() == 1;
+            all.extend(of_file.into_iter().map(|source| {
+                let name = if is_only { file.to_string() } else { format!("{file}/{}", source.volume) };
+                Self { volume: name, ..source }
+            }));
+        }
+        let Some(device) = &request.device else { return Ok(all) };
+        let devices = all.iter().map(|source| source.volume.clone()).collect();
+        let named: Vec<Self> = all.into_iter().filter(|source| source.volume == *device).collect();
+        if named.is_empty() {
+            return Err(SizingError::UnknownDevice { device: device.clone(), devices });
+        }
+        Ok(named)
     }
 
     /// The loads of texts of one tool, which people know by `shown`.
@@ -144,21 +189,35 @@ fn of_traces_alone(request: &SizingRequest, what: &'static str) -> Result<(), Si
     }
 }
 
-/// The files as texts; None where the one file is a trace.
-fn texts(paths: &[PathBuf]) -> Result<Option<Vec<Input>>, SizingError> {
+/// What files are.
+enum Files {
+    Texts(Vec<Input>),
+    /// The one file is a trace, or of the kind that the error names.
+    Trace(Option<RecordedError>),
+}
+
+fn files_of(paths: &[PathBuf]) -> Result<Files, SizingError> {
     let mut texts = Vec::new();
     for path in paths {
         let input = text_of_file(path)?;
-        let is_record = |input: &Input| {
-            !matches!(recorded(std::slice::from_ref(input), Some(1.0)), Err(RecordedError::Unknown { .. }))
-        };
+        let other = input.as_ref().and_then(|input| match recorded(std::slice::from_ref(input), Some(1.0)) {
+            Err(
+                error @ (RecordedError::Unknown { .. }
+                | RecordedError::Unusable { why: Unusable::Elsewhere(_), .. }),
+            ) => Some(error),
+            _ => None,
+        });
         match input {
-            Some(input) if paths.len() > 1 || is_record(&input) => texts.push(input),
-            _ if paths.len() == 1 => return Ok(None),
+            Some(input) if paths.len() > 1 || other.is_none() => texts.push(input),
+            _ if paths.len() == 1 => {
+                return Ok(Files::Trace(
+                    other.filter(|error| !matches!(error, RecordedError::Unknown { .. })),
+                ));
+            }
             _ => return Err(SizingError::NotAText { path: path.clone() }),
         }
     }
-    Ok(Some(texts))
+    Ok(Files::Texts(texts))
 }
 
 /// Loads with the names of their volumes or devices.

@@ -1,7 +1,7 @@
 //! What the tests of this directory share: a home, a server, and experiments of a few seconds.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use ebbtide_catalog::Catalog;
 use ebbtide_lab::experiment::{self, Experiment, ExperimentError, Overrides};
@@ -11,7 +11,7 @@ use ebbtide_load::Cancel;
 use ebbtide_mysql::{Binary, ServerError};
 use tempfile::TempDir;
 
-use ebbtide_testing::schema::assert_documented;
+use ebbtide_testing::{own_place, schema::assert_documented};
 
 /// Two arms that differ in one setting, on 20,000 rows.
 pub(crate) const TWO_ARMS: &str = r#"
@@ -85,9 +85,13 @@ macro_rules! needs {
 }
 pub(crate) use needs;
 
-/// One for each program: two may run at the same time.
+/// The home of this process: others, of this program too, may run at the same time.
 fn shared() -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join(concat!("lab-home-", env!("CARGO_CRATE_NAME")))
+    static HOME: LazyLock<PathBuf> = LazyLock::new(|| {
+        let parent = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        own_place(parent, concat!("lab-home-", env!("CARGO_CRATE_NAME")))
+    });
+    HOME.clone()
 }
 
 /// A home and a place for results, and the right to measure: two servers at a time would disturb each

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use ebbtide_mysql::{Binary, Layout, Server, ServerError, ServerPlan, WorkPaths, initialize};
+use ebbtide_testing::own_place;
 use tempfile::TempDir;
 
 /// Long enough for a machine that is busy with other things.
@@ -15,7 +16,10 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
 
 /// Servers share the machine badly: one test with a server at a time.
 static TURN: Mutex<()> = Mutex::new(());
-/// The servers whose data this process has made anew.
+/// Where this process keeps prepared data.
+static PLACE: LazyLock<PathBuf> =
+    LazyLock::new(|| own_place(Path::new(env!("CARGO_TARGET_TMPDIR")), "servers"));
+/// The data there that this process has made.
 static MADE: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 /// A server program, its prepared data, and a place to run it in.
@@ -72,15 +76,34 @@ impl Bench {
 
     /// Data made once in the life of this process.
     fn template(&self) -> PathBuf {
-        let name = self.binary.name().replace(' ', "-");
-        let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-        if MADE.lock().unwrap_or_else(PoisonError::into_inner).insert(kept.clone()) {
-            let _ = std::fs::remove_dir_all(&kept);
+        self.kept("empty", || {
             let dir = open_dir();
             let layout = Layout::single(dir.path().join("data"));
             let plan = self.plan_of(layout, work(dir.path(), "w"));
             initialize(&plan, &|_| {}).unwrap();
-            copy(&plan.layout.data, &kept);
+            (plan.layout.data, dir)
+        })
+    }
+
+    /// A plan for a copy of the data that a server was stopped on. `make` makes them in the place of [`Self::plan`], once in the life of
+    /// this process: a copy costs less than a start and a stop.
+    pub(crate) fn plan_of_stopped(&self, name: &str, make: impl FnOnce() -> ServerPlan) -> ServerPlan {
+        let kept = self.kept(name, || (make().layout.data, ()));
+        let plan = self.empty_plan();
+        let _ = std::fs::remove_dir_all(&plan.layout.data);
+        copy(&kept, &plan.layout.data);
+        plan
+    }
+
+    /// Where data of this server are kept. `make` makes them first, once in the life of this process.
+    fn kept<Guard>(&self, name: &str, make: impl FnOnce() -> (PathBuf, Guard)) -> PathBuf {
+        let kept = PLACE.join(format!("{}-{name}", self.binary.name().replace(' ', "-")));
+        if !MADE.lock().unwrap_or_else(PoisonError::into_inner).contains(&kept) {
+            let _ = std::fs::remove_dir_all(&kept);
+            let (made, _guard) = make();
+            std::fs::create_dir_all(&*PLACE).unwrap();
+            copy(&made, &kept);
+            MADE.lock().unwrap_or_else(PoisonError::into_inner).insert(kept.clone());
         }
         kept
     }

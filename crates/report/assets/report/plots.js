@@ -100,6 +100,9 @@ function visible(chart) {
 
 const LABEL_LINE = 15;
 
+// Light enough for lines above it, on a light and on a dark page.
+const SHADE = "rgba(214, 69, 65, 0.18)";
+
 // The marks of the groups that are shown, each on the first line where its name has room.
 function placeMarks(plots, width) {
   const first = plots.x[0];
@@ -268,7 +271,12 @@ function options(entry, lines, width) {
     legend: { show: false },
     scales: { x: x.scale, y: yScale(chart, lines) },
     axes: [{ ...axis, size: 30, ...x.axis }, { ...axis, size: 66, space: 34, ...yAxis(chart) }],
-    series: [{}].concat(lines.map(({ series, faint }) => ({
+    series: [{}].concat(lines.map(({ series, faint }) => series.line === "shade" ? {
+      stroke: "transparent",
+      fill: SHADE,
+      width: 0,
+      points: { show: false },
+    } : ({
       stroke: color(seriesColor(styleOf(series))),
       alpha: faint ? 0.3 : 1,
       width: faint || series.line === "limit" ? 1.25 : 2,

@@ -223,6 +223,19 @@ fn a_cache_of_each_connection_stays_small() {
 }
 
 #[test]
+fn a_cache_holds_the_transactions_that_did_not_fit() {
+    // 2 transactions of 100 a second do not fit.
+    let fix = |binlog_bytes_s: f64| {
+        let seen = mysql().var("binlog_cache_size", "32768").grew("binlog_cache_use", 100.0);
+        let seen = seen.grew("binlog_cache_disk_use", 2.0).rate("binlog_bytes", binlog_bytes_s);
+        seen.asks("L06").fix.unwrap().set.first().map(|change| change.value.clone())
+    };
+    assert_eq!(fix(100_000.0).as_deref(), Some("131072"), "four times as much");
+    assert_eq!(fix(1_000_000.0).as_deref(), Some("1048576"), "twice 500,000 bytes");
+    assert_eq!(fix(40_000_000.0), None, "40 MB are too much for each connection");
+}
+
+#[test]
 fn aria_has_a_log_and_an_old_replica_applies_one_schema_in_parallel_only_when_it_is_told_to() {
     let severity = |engine: &str| mariadb().tables(engine, 1, 1).asks("D11").severity;
     assert_eq!([severity("Aria"), severity("MyISAM")], [Some(Severity::Low), Some(Severity::Medium)]);

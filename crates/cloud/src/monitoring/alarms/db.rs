@@ -3,7 +3,7 @@
 use rusqlite::params;
 
 use super::{Alarm, HistoryItem};
-use crate::monitoring::db::{Db, DbError, stored, unsigned};
+use crate::monitoring::db::{Db, DbError, stored};
 
 impl Db {
     /// All alarms.
@@ -68,7 +68,7 @@ impl Db {
                 owner: row.get(0)?,
                 region: row.get(1)?,
                 name: row.get(2)?,
-                at_ms: unsigned(row, "at_ms")?,
+                at_ms: u64::try_from(row.get::<_, i64>(3)?).unwrap_or_default(),
                 kind: row.get(4)?,
                 summary: row.get(5)?,
                 data: row.get(6)?,

@@ -11,12 +11,14 @@ use crate::support::{Bench, PATIENCE, fill, on_each_server};
 
 /// A stopped server's data, with a table of some pages that went through the doublewrite buffer.
 fn stopped(bench: &Bench) -> ServerPlan {
-    let (server, plan) = bench.started();
-    fill(&server, 5000);
-    write_dirty_pages(&server);
-    execute(&server, &["UPDATE test.t SET pad = REPEAT('y', 150)"]);
-    server.stop(PATIENCE).unwrap();
-    plan
+    bench.plan_of_stopped("written-back", || {
+        let (server, plan) = bench.started();
+        fill(&server, 5000);
+        write_dirty_pages(&server);
+        execute(&server, &["UPDATE test.t SET pad = REPEAT('y', 150)"]);
+        server.stop(PATIENCE).unwrap();
+        plan
+    })
 }
 
 /// File name and page of what a check found.

@@ -1,0 +1,170 @@
+//! The answers for several volumes as one document: what they cost together, and each of them by its money.
+
+use std::cmp::Reverse;
+
+use ebbtide_advisor::sizing::change::short;
+use ebbtide_catalog::Usd;
+use ebbtide_report::{Block, Cell, Note, Report, Section, Table, Tone};
+use ebbtide_text::count;
+
+use super::sections;
+use crate::sizing::{Answer, SizingPlan};
+
+/// Volumes in the table of the answer; the others are details.
+const FIRST_VOLUMES: usize = 6;
+/// Names of volumes that are written out in a sentence.
+const NAMES: usize = 3;
+
+/// A plan with its answer.
+type Answered<'p, 'a> = (&'p SizingPlan<'a>, Answer<'a>);
+
+/// What storage costs a month together, without instances.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StorageTogether {
+    /// That of the answers; None where one has no answer or no price.
+    pub answers: Option<Usd>,
+    /// That of today's volumes; None where they were not named, or one has no price.
+    pub today: Option<Usd>,
+}
+
+impl StorageTogether {
+    /// The sums over all volumes.
+    #[must_use]
+    pub fn of_all(answered: &[Answered<'_, '_>]) -> Self {
+        let sum = |usd: fn(&Answer<'_>) -> Option<Usd>| {
+            answered.iter().try_fold(Usd::from_micros(0), |sum, (_, answer)| Some(sum + usd(answer)?))
+        };
+        Self { answers: sum(new_usd), today: sum(old_usd) }
+    }
+}
+
+fn new_usd(answer: &Answer<'_>) -> Option<Usd> {
+    Some(answer.sizing.choices.first()?.storage.as_ref()?.usd)
+}
+
+fn old_usd(answer: &Answer<'_>) -> Option<Usd> {
+    Some(answer.sizing.today.as_ref()?.choice.storage.as_ref()?.usd)
+}
+
+/// What a volume is called.
+#[must_use]
+pub fn volume_name<'p>(plan: &'p SizingPlan<'_>) -> &'p str {
+    match plan.source.volume.as_str() {
+        "" => "a volume that the metrics do not name",
+        name => name,
+    }
+}
+
+/// The answers for several volumes.
+#[must_use]
+pub fn documents(answered: &[Answered<'_, '_>], version: &str) -> Report {
+    let blocks = vec![
+        Block::Findings(vec![sentence(answered)]),
+        Block::Table(by_money(answered)),
+        Block::Notes(notes(answered)),
+    ];
+    let mut all = vec![Section::new("", blocks)];
+    for (plan, answer) in answered {
+        let mut of_volume = sections(plan, answer);
+        if let Some(first) = of_volume.first_mut() {
+            first.heading = volume_name(plan).to_owned();
+        }
+        all.extend(of_volume.into_iter().map(Section::details));
+    }
+    Report {
+        title: count(answered.len(), "volume"),
+        subtitle: "The cheapest storage that carries each load".into(),
+        sections: all,
+        footer: format!("ebbtide {version}."),
+        ..Report::default()
+    }
+}
+
+/// What the answers cost together, and how much less or more that is than today.
+fn sentence(answered: &[Answered<'_, '_>]) -> String {
+    let StorageTogether { answers, today } = StorageTogether::of_all(answered);
+    let cost = match answers {
+        Some(cost) => format!("the answers cost {cost} a month together"),
+        None => "there is no price of all answers together".to_owned(),
+    };
+    let difference = match (answers, today) {
+        (Some(new), Some(old)) if new < old => format!(", {} less than today's volumes", old.less(new)),
+        (Some(new), Some(old)) if new > old => format!(", {} more than today's volumes", new.less(old)),
+        (Some(_), Some(_)) => ", as much as today's volumes".to_owned(),
+        (None, Some(old)) => format!(", today's volumes {old}"),
+        (_, None) => String::new(),
+    };
+    let all: Vec<&str> = answered.iter().map(|(plan, _)| volume_name(plan)).collect();
+    format!("{} ({}): {cost}{difference}.", count(answered.len(), "volume"), names(&all))
+}
+
+/// The first names, and how many there are more.
+fn names(all: &[&str]) -> String {
+    let first = all[..all.len().min(NAMES)].join(", ");
+    if all.len() > NAMES { format!("{first} and {} more", all.len() - NAMES) } else { first }
+}
+
+/// A row for each volume: where most is saved first; without a volume of today the dearest first.
+fn by_money(answered: &[Answered<'_, '_>]) -> Table {
+    let mut sorted: Vec<&Answered<'_, '_>> = answered.iter().collect();
+    let change = |answer: &Answer<'_>| Some((old_usd(answer)?, new_usd(answer)?));
+    // What costs more than today comes last.
+    sorted.sort_by_key(|(_, answer)| match change(answer) {
+        Some((old, new)) if old >= new => (0, Reverse(old.less(new))),
+        None => (1, Reverse(new_usd(answer).unwrap_or(Usd::from_micros(0)))),
+        Some((old, new)) => (2, Reverse(new.less(old))),
+    });
+    let row = |(plan, answer): &&Answered<'_, '_>| {
+        let best = answer.sizing.choices.first();
+        let usd = |usd: Option<Usd>| usd.map_or_else(|| "-".to_owned(), |usd| usd.to_string());
+        let less = match change(answer) {
+            Some((old, new)) if old >= new => {
+                Cell { tone: Tone::Good, ..Cell::from(old.less(new).to_string()) }
+            }
+            Some((old, new)) => Cell { tone: Tone::Bad, ..Cell::from(format!("-{}", new.less(old))) },
+            None => "-".into(),
+        };
+        let doubt = if answer.is_sound(plan) { "" } else { " !" };
+        vec![
+            format!("{}{doubt}", volume_name(plan)).into(),
+            best.map_or_else(|| "nothing meets it".into(), |best| short(&best.volumes.spec).to_string())
+                .into(),
+            usd(new_usd(answer)).into(),
+            less,
+            best.and_then(|best| best.limited_by).map_or("-", |limit| limit.words()).into(),
+        ]
+    };
+    let table = Table {
+        columns: ["Volume", "Answer", "Monthly", "Saves", "Limited by"].map(str::to_owned).to_vec(),
+        rows: sorted.iter().map(row).collect(),
+        first_rows: Some(FIRST_VOLUMES),
+        spare: vec![4],
+        ..Table::default()
+    };
+    if answered.iter().all(|(_, answer)| change(answer).is_none()) { table.without("Saves") } else { table }
+}
+
+/// Whose answers are doubtful, and what holds for all.
+fn notes(answered: &[Answered<'_, '_>]) -> Vec<Note> {
+    let mut notes = Vec::new();
+    let doubtful: Vec<&str> = answered
+        .iter()
+        .filter(|(plan, answer)| !answer.is_sound(plan))
+        .map(|(plan, _)| volume_name(plan))
+        .collect();
+    if !doubtful.is_empty() {
+        notes.push(Note::caution(format!(
+            "!  no answer, a throttled past or figures that contradict each other: {}. --show NAME says which",
+            names(&doubtful)
+        )));
+    }
+    notes.push(Note::plain(
+        "each volume is sized by itself, with the same --volume and --size: name one with --device where they differ",
+    ));
+    if answered.iter().any(|(plan, _)| plan.instance.is_some()) {
+        notes.push(Note::plain(
+            "the instance is not in these costs, and its EBS limits hold for all its volumes together: they are not added up here",
+        ));
+    }
+    notes
+}
