@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
+use crate::config::ConfigCommand;
 use crate::crash::CrashArgs;
+use crate::docs::DocsArgs;
 use crate::doctor::DoctorArgs;
 use crate::document::ColorWhen;
 use crate::load::LoadCommand;
@@ -76,6 +78,11 @@ pub(crate) enum Command {
     Size(Box<SizeArgs>),
     /// Run a volume alone, in virtual time
     Simulate(simulate::Args),
+    /// Names of your own for servers, volumes, instances and regions: their file
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Show a page of the manual in the pager
+    Docs(DocsArgs),
     /// Write the manual pages into a directory
     ManPages(ManPagesArgs),
     /// Print the completion script of a shell

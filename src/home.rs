@@ -19,7 +19,15 @@ impl HomePath {
     /// # Errors
     /// Where none is named and there is nowhere to put one.
     pub(crate) fn of(cli: &Cli) -> anyhow::Result<Self> {
-        cli.home.clone().map_or_else(default, Ok).map(Self)
+        Self::named(cli.home.clone())
+    }
+
+    /// This home, or the default one.
+    ///
+    /// # Errors
+    /// Where none is named and there is nowhere to put one.
+    pub(crate) fn named(home: Option<PathBuf>) -> anyhow::Result<Self> {
+        home.map_or_else(default, Ok).map(Self)
     }
 
     /// Its path, as the user gave it.

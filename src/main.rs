@@ -14,7 +14,8 @@
 //!
 //! The JSON that commands print are the types of the crates, inside the objects of [`answers`] and `crates/control/src/view.rs`. The
 //! schemas in docs/json are made of these types by `xtask/src/schemas.rs`; `xtask/schemas.toml` says which command prints which.
-//! Manual pages and completions are made of the table of commands ([`manual`]); the version is `build.rs` and [`version`].
+//! [`config`] has the user's file of names, and [`named`] puts what it says into a command line; [`docs`] shows the pages of docs/.
+//! Manual pages and completions are made of the table of commands ([`manual`]); [`completion`] adds names to it; the version is `build.rs` and [`version`].
 #![forbid(unsafe_code)]
 // What goes to a terminal passes through `text`, which escapes it.
 #![deny(clippy::print_stderr)]
@@ -22,8 +23,12 @@
 mod answers;
 mod bundle;
 mod cli;
+mod completion;
+mod config;
 mod control;
 mod crash;
+mod disk;
+mod docs;
 mod doctor;
 mod document;
 mod duration;
@@ -31,6 +36,7 @@ mod exit;
 mod home;
 mod load;
 mod manual;
+mod named;
 mod predict;
 mod refusal;
 mod resume;
@@ -56,7 +62,12 @@ use crate::exit::Exit;
 use crate::home::HomePath;
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    match completion::answer() {
+        Ok(false) => {}
+        Ok(true) => return Exit::Clean.into(),
+        Err(error) => return exit::report_usage(&error, None, false),
+    }
+    let mut cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
             let words: Vec<String> =
@@ -65,7 +76,7 @@ fn main() -> ExitCode {
             return exit::report_usage(&error, hint, words.iter().any(|word| word == "--json"));
         }
     };
-    match carry_out(&cli) {
+    match named::resolve(&mut cli).and_then(|()| carry_out(&cli)) {
         Ok(exit) => match text::lost() {
             None => exit.into(),
             Some(error) => exit::report(error, cli.json),
@@ -80,7 +91,7 @@ fn carry_out(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Snapshot(command) => {
             snapshot::run(command, &HomePath::of(cli)?.served()?, cli.color, cli.json)
         }
-        Command::Serve(args) if args.stop || args.status => {
+        Command::Serve(args) if args.stop || args.status || args.change => {
             serve::run(args, &HomePath::of(cli)?.served()?, cli.json)
         }
         Command::Serve(args) => serve::run(args, &HomePath::of(cli)?.made()?, cli.json),
@@ -90,8 +101,17 @@ fn carry_out(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Run(args) => run::run(args, &HomePath::of(cli)?, cli.color, cli.json),
         Command::Crash(args) => crash::run(args, &HomePath::of(cli)?, cli.color, cli.json),
         Command::Doctor(args) => doctor::run(args, HomePath::of(cli), cli.color, cli.json),
+        Command::Config(command) => config::run(
+            command,
+            || {
+                let home = HomePath::of(cli).map_or(Ok(None), |place| place.existing())?;
+                ebbtide_control::catalog(home.as_ref()).map_err(refusal::refuse)
+            },
+            cli.json,
+        ),
+        Command::Docs(args) => docs::run(args, cli.json),
         Command::ManPages(args) => manual::write_pages(args, cli.json),
-        Command::Completions(args) => manual::print_completions(args, cli.json),
+        Command::Completions(args) => manual::print_completions(args, completion::script, cli.json),
         Command::Predict(args) => {
             let home = HomePath::of(cli).map_or(Ok(None), |place| place.existing())?;
             predict::run(args, home.as_ref(), cli.color, cli.json)

@@ -25,12 +25,16 @@ pub(crate) struct ManPagesArgs {
 /// `completions`
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Example: ebbtide completions bash > ~/.local/share/bash-completion/completions/ebbtide"
+    after_help = "Examples:\n  ebbtide completions bash --names > ~/.local/share/bash-completion/completions/ebbtide\n  \
+    ebbtide completions fish"
 )]
 pub(crate) struct CompletionsArgs {
     /// The shell
     #[arg(value_name = "SHELL", value_parser = shells())]
     shell: String,
+    /// The script that asks this program, so that names are completed too: volumes, snapshots, experiments, specs key by key
+    #[arg(long)]
+    names: bool,
 }
 
 /// The shells whose scripts are tested.
@@ -100,15 +104,24 @@ struct Completions<'a> {
     script: String,
 }
 
-/// Prints the completion script of a shell.
+/// Prints the completion script of a shell; `with_names` makes the one that asks this program.
 ///
 /// # Errors
 /// Standard output takes no more.
-pub(crate) fn print_completions(args: &CompletionsArgs, json: bool) -> anyhow::Result<Exit> {
+pub(crate) fn print_completions(
+    args: &CompletionsArgs,
+    with_names: impl FnOnce(&str) -> Option<Vec<u8>>,
+    json: bool,
+) -> anyhow::Result<Exit> {
     let (_, shell) =
         SHELLS.iter().find(|(name, _)| *name == args.shell).context("clap takes no other shell")?;
-    let mut script = Vec::new();
-    clap_complete::generate(*shell, &mut Cli::command(), "ebbtide", &mut script);
+    let script = if args.names {
+        with_names(&args.shell).context("every shell has such a script")?
+    } else {
+        let mut script = Vec::new();
+        clap_complete::generate(*shell, &mut Cli::command(), "ebbtide", &mut script);
+        script
+    };
     let script = String::from_utf8(script).context("a completion script is text")?;
     if json {
         text::print_json(&serde_json::to_value(Completions { shell: &args.shell, script })?);

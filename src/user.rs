@@ -8,6 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::{Args, Subcommand};
 use ebbtide_cloud::users::{Kind, User, UserError, UserStore};
+use ebbtide_text::closest;
 use ring::rand::SystemRandom;
 
 use crate::answers::{self, Deleted, UserCreated, UserListed};
@@ -69,7 +70,11 @@ pub(crate) fn run(command: &UserCommand, place: &HomePath, json: bool) -> anyhow
         UserCommand::Delete(UserName { name }) => {
             let missing = || UserError::NotFound { kind: Kind::User, name: name.clone() };
             let home = place.existing()?.ok_or_else(|| refuse(missing()))?;
-            UserStore::new(&home.aws_dir()).delete(name).map_err(refuse)?;
+            let store = UserStore::new(&home.aws_dir());
+            store.delete(name).map_err(|error| {
+                let known = store.list().unwrap_or_default();
+                refuse_among(error, known.iter().map(|user| user.name.as_str()))
+            })?;
             if json {
                 answers::print(&Deleted { deleted: name });
             } else {
@@ -127,6 +132,15 @@ fn shown(user: &User) -> UserListed<'_> {
         created: &user.created,
         has_policy: user.policy.is_some(),
     }
+}
+
+/// What the command line says of an error; of a name that does not exist, which one of the known was meant.
+fn refuse_among<'a>(error: UserError, known: impl Iterator<Item = &'a str>) -> anyhow::Error {
+    let UserError::NotFound { kind, name } = &error else { return refuse(error) };
+    let Some(nearest) = closest(name, known) else { return refuse(error) };
+    let hint = format!("did you mean '{nearest}'? 'ebbtide {kind} list' shows what there is");
+    let refusal = Refusal::usage(error.to_string()).hint(hint);
+    anyhow::Error::new(error).context(refusal)
 }
 
 /// What the command line says of an error.

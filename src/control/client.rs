@@ -209,6 +209,7 @@ fn printed(answer: protocol::Answer) -> serde_json::Value {
         A::Calibration(view) => answers::value(&view),
         A::Snapshot(view) => answers::value(&view),
         A::Snapshots(views) => answers::value(&views),
+        A::ServerChanged(changed) => answers::value(&changed),
         A::Deleted(name) => answers::value(&Deleted { deleted: &name }),
     }
 }

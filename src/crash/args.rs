@@ -71,7 +71,7 @@ pub(crate) struct CrashArgs {
     pub(super) seed: Option<u64>,
     /// AWS region whose prices the report shows [default: us-east-1, or that of the home's catalog.toml]
     #[arg(long, value_name = "REGION")]
-    pub(super) region: Option<String>,
+    pub(crate) region: Option<String>,
     /// List the images of bad cuts that are kept
     #[arg(long, conflicts_with_all = ["experiment", "delete_kept", "replay"])]
     pub(super) kept: bool,

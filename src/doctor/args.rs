@@ -6,15 +6,18 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use ebbtide_advisor::{Check, Severity};
 use ebbtide_captured::Hints;
-use ebbtide_device::host::FsType;
+use ebbtide_device::host::{FsType, UnknownFs};
 use ebbtide_observe::{Files, Role};
+use ebbtide_text::{closest, did_you_mean};
 
 use crate::bundle::{parse_device, parse_version};
+use crate::config::{Kind, NamedServer, Slot};
 use crate::document::SectionArgs;
 use crate::duration::parse_interval;
 use crate::load::ServerArgs;
 
 const EXAMPLE: &str = "Examples:
+  ebbtide doctor shop
   ebbtide doctor --mysql-socket=/run/mysqld/mysqld.sock --mysql-user=root --volume gp3:size=500GiB
   ebbtide doctor capture --mysql-user=root -o db1.capture
   ebbtide doctor --from db1.capture
@@ -99,6 +102,46 @@ pub(super) struct ProveArgs {
 }
 
 impl DoctorArgs {
+    const fn look(&mut self) -> &mut LookArgs {
+        match &mut self.command {
+            Some(DoctorCommand::Capture(capture)) => &mut capture.look,
+            None => &mut self.look,
+        }
+    }
+
+    /// The server of the file of names that is asked for.
+    pub(crate) fn server_name(&mut self) -> Option<String> {
+        self.look().server_name.clone()
+    }
+
+    /// The values that may be names of the user's file.
+    pub(crate) fn slots(&mut self) -> Vec<Slot<'_>> {
+        let look = self.look();
+        let mut slots = Slot::all(Kind::Volume, look.volume.iter_mut().map(|(_, volume)| volume));
+        slots.extend(Slot::all(Kind::Instance, &mut look.instance));
+        slots
+    }
+
+    /// Takes what a named server says and no option does.
+    ///
+    /// # Errors
+    /// A role or file system that does not exist.
+    pub(crate) fn take(&mut self, server: &NamedServer) -> Result<(), String> {
+        let look = self.look();
+        look.server.take(server);
+        for (role, volume) in &server.volumes {
+            let role = Role::named(role).map_err(|error| error.to_string())?;
+            if look.volume.iter().all(|(given, _)| *given != role) {
+                look.volume.push((role, volume.clone()));
+            }
+        }
+        look.instance = look.instance.take().or_else(|| server.instance.clone());
+        if let (None, Some(fs)) = (look.fs, &server.fs) {
+            look.fs = Some(fs.parse().map_err(|error: UnknownFs| error.to_string())?);
+        }
+        Ok(())
+    }
+
     /// What to judge in place of a live server; None: look at one.
     pub(super) fn captured(&self) -> Option<(&[PathBuf], Hints)> {
         let hints = Hints { version: self.server_version.clone(), devices: self.device.clone() };
@@ -126,6 +169,10 @@ pub(super) struct CaptureArgs {
 /// The server, and what it does not know of its storage.
 #[derive(Debug, Args)]
 pub(super) struct LookArgs {
+    /// A server of the file of names, with its volumes and its instance; an option goes before what the file says. The file:
+    /// ebbtide config show --help
+    #[arg(value_name = "SERVER")]
+    server_name: Option<String>,
     #[command(flatten)]
     pub(super) server: ServerArgs,
     /// Ask for the account's password on the terminal
@@ -177,9 +224,10 @@ fn parse_code(text: &str) -> Result<Explain, String> {
     if text == "all" {
         return Ok(Explain::All);
     }
-    let known =
-        || "no check has this code; docs/generated/checks.md and `--explain all` list them".to_owned();
-    ebbtide_advisor::check(text).map(Explain::One).ok_or_else(known)
+    ebbtide_advisor::check(text).map(Explain::One).ok_or_else(|| {
+        let nearest = did_you_mean(closest(text, ebbtide_advisor::checks().map(|check| check.code)));
+        format!("no check has this code{nearest}; docs/generated/checks.md and `--explain all` list them")
+    })
 }
 
 /// A spec has `=` in it too: what stands before the first one decides.

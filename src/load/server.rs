@@ -8,6 +8,7 @@ use ebbtide_captured::option_file::{self, OptionFile, OptionFileError};
 use ebbtide_load::{DATABASE, Endpoint, Target, Tls};
 
 use super::switch::parse_switch;
+use crate::config::NamedServer;
 use crate::exit::Refusal;
 use crate::text::note;
 
@@ -84,6 +85,24 @@ struct Defaults {
 }
 
 impl ServerArgs {
+    /// Takes what a named server says and no option does. A place is taken whole: a host of the command line with a socket of the
+    /// file would be neither's server.
+    pub(crate) fn take(&mut self, server: &NamedServer) {
+        let given =
+            !(self.mysql_host.is_empty() && self.mysql_port.is_empty() && self.mysql_socket.is_empty());
+        if !given {
+            self.mysql_host.extend(server.host.clone());
+            self.mysql_port.extend(server.port);
+            self.mysql_socket.extend(server.socket.clone());
+        }
+        self.mysql_user = self.mysql_user.take().or_else(|| server.user.clone());
+        self.mysql_db = self.mysql_db.take().or_else(|| server.database.clone());
+        self.mysql_ssl_ca = self.mysql_ssl_ca.take().or_else(|| server.ssl_ca.clone());
+        if self.defaults_extra_file.is_none() {
+            self.defaults_file = self.defaults_file.take().or_else(|| server.defaults_file.clone());
+        }
+    }
+
     /// The server and the account: what the command line does not set is that of the option files, where some are named.
     ///
     /// # Errors

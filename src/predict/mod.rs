@@ -31,7 +31,7 @@ pub(crate) struct PredictArgs {
     /// A volume, as text: gp3:size=500GiB,iops=6000. Several are compared. With logs on volumes of their own:
     /// data=gp3:size=500GiB,redo=io2:size=20GiB,iops=3000,binlog=gp3:size=50GiB; both on one: redo+binlog=SPEC
     #[arg(long, value_name = "SPEC", required_unless_present = "profile_from")]
-    volume: Vec<String>,
+    pub(crate) volume: Vec<String>,
     /// Connections that send one transaction after the other, several to see the load line: 1,4,16,64
     /// [default: those of the profile's first point, else 16]
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',', conflicts_with = "rate")]
@@ -45,7 +45,7 @@ pub(crate) struct PredictArgs {
     /// Attach to an EC2 instance of this type, with its own EBS limits; `none` for no limits but the volume's
     /// [default: that of the profile]
     #[arg(long, value_name = "TYPE")]
-    instance: Option<String>,
+    pub(crate) instance: Option<String>,
     /// Vary a key of the volume from a number to another by steps, both included: iops=1000..30000:1000, or
     /// redo.iops=1000..5000:500 of the redo log's volume
     #[arg(long, value_name = "[ROLE.]KEY=FROM..TO:STEP")]

@@ -60,7 +60,7 @@ pub(crate) struct RunArgs {
     pub(super) set: Vec<String>,
     /// The data volume of every arm, in place of the experiment's
     #[arg(long, value_name = "SPEC")]
-    pub(super) volume: Option<String>,
+    pub(crate) volume: Option<String>,
     /// Only these arms, comma-separated
     #[arg(long, value_name = "ARM", value_delimiter = ',')]
     pub(super) arms: Vec<String>,
@@ -82,7 +82,7 @@ pub(crate) struct RunArgs {
     pub(super) seed: Option<u64>,
     /// AWS region whose prices the report shows [default: us-east-1, or that of the home's catalog.toml]
     #[arg(long, value_name = "REGION")]
-    pub(super) region: Option<String>,
+    pub(crate) region: Option<String>,
     /// Run on a host that is slower than the volumes promise, and mark the report
     #[arg(long)]
     pub(super) over_limit: bool,

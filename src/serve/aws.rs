@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context as _;
-use clap::Args;
+use clap::{Args, FromArgMatches as _};
 use ebbtide_cloud::Service;
 use ebbtide_cloud::ebs::Ebs;
 use ebbtide_cloud::ec2::{self, AttachAs, Ec2, OwnedIds};
@@ -232,6 +232,19 @@ impl AwsArgs {
         let flags = [("--open", self.open), ("--instant", self.instant), ("--tcp-exports", self.tcp_exports)];
         words.extend(flags.into_iter().filter(|(_, given)| *given).map(|(flag, _)| flag.into()));
         Ok(words)
+    }
+
+    /// The options of such words.
+    ///
+    /// # Errors
+    /// Words of another version.
+    pub(super) fn of_words(words: &[String]) -> anyhow::Result<Self> {
+        let command = clap::Command::new("serve").no_binary_name(true);
+        // Its options exclude these, which are not its own.
+        let others = ["stop", "status"].map(|name| clap::Arg::new(name).long(name));
+        let read = Self::augment_args(command).args(others).try_get_matches_from(words);
+        read.and_then(|matches| Self::from_arg_matches(&matches))
+            .map_err(|error| Refusal::usage(error.to_string()).into())
     }
 
     /// Whether the server is to warn that authorization is off.

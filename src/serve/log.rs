@@ -2,6 +2,7 @@
 
 use std::io::{IsTerminal as _, stderr};
 
+use anyhow::Context as _;
 use clap::ValueEnum;
 use tracing::field::Field;
 use tracing_subscriber::EnvFilter;
@@ -43,20 +44,56 @@ impl LogFormat {
     }
 }
 
-/// Which events are logged: those of `EBBTIDE_LOG`, or those of level info and above.
+/// Which events are logged: those of `--log`, else of `EBBTIDE_LOG`, else those of level info and above.
 ///
 /// # Errors
 /// A value that is no filter.
-pub(super) fn filter() -> anyhow::Result<EnvFilter> {
+pub(super) fn filter(option: Option<&str>) -> anyhow::Result<EnvFilter> {
+    if let Some(text) = option {
+        return parse_option(text);
+    }
     let Some(text) = std::env::var_os(FILTER).filter(|text| !text.is_empty()) else {
         return Ok(EnvFilter::new("info"));
     };
-    let text = text.to_string_lossy();
-    parse(&text).map_err(|why| {
-        Refusal::usage(format!("{FILTER}='{text}' is no filter of log events: {why}"))
+    parse_named(FILTER, &text.to_string_lossy())
+}
+
+/// The filter of `--log`.
+///
+/// # Errors
+/// A value that is no filter.
+pub(super) fn parse_option(text: &str) -> anyhow::Result<EnvFilter> {
+    parse_named("--log", text)
+}
+
+fn parse_named(name: &str, text: &str) -> anyhow::Result<EnvFilter> {
+    parse(text).map_err(|why| {
+        Refusal::usage(format!("{name}='{text}' is no filter of log events: {why}"))
             .hint("write a level (error, warn, info, debug or trace), or levels by module: info,ebbtide_device=debug")
             .into()
     })
+}
+
+/// Sets the filter of a log that has begun.
+type SetFilter = dyn Fn(EnvFilter) -> anyhow::Result<()> + Send + Sync;
+
+/// The level of the log, which can be set anew.
+pub(super) struct LogLevel(Box<SetFilter>);
+
+impl std::fmt::Debug for LogLevel {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("LogLevel")
+    }
+}
+
+impl LogLevel {
+    /// Logs the events of another filter from now on.
+    ///
+    /// # Errors
+    /// Another log has taken its place.
+    pub(super) fn set(&self, filter: EnvFilter) -> anyhow::Result<()> {
+        (self.0)(filter)
+    }
 }
 
 /// Why a text is no filter.
@@ -110,11 +147,22 @@ fn escaped(text: &str) -> String {
 }
 
 /// Logs to standard error from now on.
-pub(super) fn start(format: LogFormat, filter: EnvFilter) {
+pub(super) fn start(format: LogFormat, filter: EnvFilter) -> LogLevel {
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(stderr);
     match format {
-        LogFormat::Text => log.fmt_fields(escaped_fields()).with_ansi(stderr().is_terminal()).init(),
-        LogFormat::Json => log.json().flatten_event(true).with_current_span(false).init(),
+        LogFormat::Text => {
+            let log = log.fmt_fields(escaped_fields()).with_ansi(stderr().is_terminal());
+            let log = log.with_filter_reloading();
+            let handle = log.reload_handle();
+            log.init();
+            LogLevel(Box::new(move |filter| handle.reload(filter).context("the log cannot be changed")))
+        }
+        LogFormat::Json => {
+            let log = log.json().flatten_event(true).with_current_span(false).with_filter_reloading();
+            let handle = log.reload_handle();
+            log.init();
+            LogLevel(Box::new(move |filter| handle.reload(filter).context("the log cannot be changed")))
+        }
     }
 }
 

@@ -1,8 +1,11 @@
 //! `ebbtide serve`: hosts the volumes of a home and takes control on its socket.
 
+mod attached;
 mod aws;
+mod change;
 mod events;
 mod log;
+mod ready;
 mod recording;
 mod sampling;
 mod service;
@@ -19,34 +22,50 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use clap::Args;
 use ebbtide_control::protocol::Request;
-use ebbtide_control::{ControlPlane, LiveControl};
+use ebbtide_control::{ControlPlane as _, LiveControl};
 use ebbtide_device::host::{Home, HomeError, HomeLock, Host, HostOptions, release_dying};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::answers::{self, Serving};
 use crate::control::{self, Listener};
+use crate::disk::DiskWatch;
 use crate::exit::{Exit, Refusal};
 use crate::refusal::refuse;
 use crate::text;
-use aws::{AwsArgs, SystemClock};
-use log::LogFormat;
-use sampling::{Sampling, Volumes};
+use attached::AttachedList;
+use aws::AwsArgs;
+use change::Changeable;
+use log::{LogFormat, LogLevel};
 use service::Service;
 
 /// How long a detached server may take until it answers: it opens the store first.
 const START: Duration = Duration::from_secs(30);
+/// The same where it attaches volumes first: each is measured and mounted.
+const RESTORE: Duration = Duration::from_secs(600);
+/// How often the disk of the home is looked at.
+const DISK: Duration = Duration::from_secs(10);
 
 /// `serve`
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  ebbtide serve &\n  ebbtide serve --home /srv/ebb --detach\n  \
     ebbtide serve --home /srv/ebb --aws 4599 &\n  \
+    ebbtide serve --home /srv/ebb --change --log debug --aws 4599\n  \
     ebbtide serve --home /srv/ebb --status\n  ebbtide serve --home /srv/ebb --stop\n  ebbtide serve --home /srv/ebb --stop --force\n\n\
-    SIGTERM, SIGINT and SIGHUP do what --stop --force does.")]
+    SIGTERM, SIGINT and SIGHUP do what --stop --force does. A unit of systemd: ebbtide docs service")]
 pub(crate) struct ServeArgs {
     /// Return once the server answers, and leave it running; its log goes to serve.log in the home
     #[arg(long, conflicts_with_all = ["stop", "status"])]
     detach: bool,
+    /// Attach again what commands had attached when the last server of this home ended, in the order of the mounts
+    #[arg(long, conflicts_with_all = ["stop", "status"])]
+    restore: bool,
+    /// Change the running server of this home: what --log logs, and with --aws that it begins to answer AWS's APIs
+    #[arg(long, conflicts_with_all = ["detach", "restore", "stop", "status", "host_sync", "log_format"])]
+    pub(crate) change: bool,
+    /// Which events are logged: a level, or levels by module (info,ebbtide_device=debug) [default: EBBTIDE_LOG, else info]
+    #[arg(long, value_name = "FILTER", conflicts_with_all = ["stop", "status"])]
+    log: Option<String>,
     /// Print what the server of this home was asked: its requests and failures by operation, and how long they took
     #[arg(long, conflicts_with = "stop")]
     pub(crate) status: bool,
@@ -60,8 +79,7 @@ pub(crate) struct ServeArgs {
     /// Let flushes reach the host's disk, so that answered writes survive the host's own crash
     #[arg(long, conflicts_with_all = ["stop", "status"])]
     host_sync: bool,
-    /// How lines of the log are written; EBBTIDE_LOG says which: a level, or levels by module
-    /// (info,ebbtide_device=debug)
+    /// How lines of the log are written
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT", conflicts_with_all = ["stop", "status"])]
     log_format: LogFormat,
     #[command(flatten)]
@@ -82,6 +100,9 @@ pub(crate) fn run(args: &ServeArgs, home: &Home, json: bool) -> anyhow::Result<E
     if args.status {
         return status::show(home, json);
     }
+    if args.change {
+        return change::ask(home, args.log.as_deref(), &args.aws, json);
+    }
     args.aws.check()?;
     if args.detach {
         return detach(args, home, json);
@@ -90,8 +111,8 @@ pub(crate) fn run(args: &ServeArgs, home: &Home, json: bool) -> anyhow::Result<E
         // It fails only where this process leads a session already, which is what is wanted.
         let _ = rustix::process::setsid();
     }
-    log::start(args.log_format, log::filter()?);
-    serve(lock(home)?, args)
+    let level = log::start(args.log_format, log::filter(args.log.as_deref())?);
+    serve(lock(home)?, args, level)
 }
 
 /// How long a server may take to report that it is there.
@@ -129,7 +150,7 @@ fn is_served(home: &Home) -> anyhow::Result<bool> {
 }
 
 /// Serves until a signal or a request to stop arrives.
-fn serve(lock: HomeLock, args: &ServeArgs) -> anyhow::Result<Exit> {
+fn serve(lock: HomeLock, args: &ServeArgs, level: LogLevel) -> anyhow::Result<Exit> {
     let home = lock.home().clone();
     control::clear(&lock, &|left: &str| args.log_format.print(left))?;
     let options = HostOptions { host_sync: args.host_sync };
@@ -137,14 +158,10 @@ fn serve(lock: HomeLock, args: &ServeArgs) -> anyhow::Result<Exit> {
     let (stop, stopped) = mpsc::channel();
     let ended = AtomicBool::new(false);
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).context("cannot watch for signals")?;
+    let attached = AttachedList::begin(&home, args.restore)?;
     // Before the socket, at which a command sees that the server is there.
-    let (mut endpoint, ec2) = aws::start(&args.aws, &home, Arc::clone(&plane))?;
-    // The endpoint samples for itself.
-    let mut sampling = match &endpoint {
-        Some(_) => None,
-        None => Some(sample(&plane, &home)?),
-    };
-    let service = Service::new(&*plane, &home, ec2);
+    let running = Changeable::start(&plane, &home, level, &args.aws)?;
+    let service = Service::new(&*plane, &home, &running, &attached);
     let listener = Listener::bind(&home)?;
     tracing::info!(home = %home.root().display(), host_sync = args.host_sync, "serving");
     std::thread::scope(|scope| {
@@ -157,15 +174,16 @@ fn serve(lock: HomeLock, args: &ServeArgs) -> anyhow::Result<Exit> {
                 let _ = stop.send(name);
             }
         });
-        scope.spawn(|| accept(scope, &listener, &service, &ended, stop));
-        let why = stopped.recv().unwrap_or_default();
+        scope.spawn(|| {
+            // Commands that connect meanwhile wait: they are to find the volumes.
+            let status = if args.restore { service.restore() } else { "serving".to_owned() };
+            ready::report(&status);
+            accept(scope, &listener, &service, &ended, stop);
+        });
+        let why = wait(&stopped, &home, &plane);
         tracing::info!("stopping on {why}");
-        if let Some(endpoint) = &mut endpoint {
-            endpoint.stop();
-        }
-        if let Some(sampling) = &mut sampling {
-            sampling.stop();
-        }
+        ready::report_stopping();
+        running.stop();
         plane.end();
         ended.store(true, Ordering::Relaxed);
         // The acceptor wakes and sees that the server stops. The scope ends when every client has its
@@ -177,15 +195,27 @@ fn serve(lock: HomeLock, args: &ServeArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Clean)
 }
 
-/// Samples the volumes of a server without the AWS endpoint.
-fn sample(plane: &Arc<LiveControl>, home: &Home) -> anyhow::Result<Sampling> {
-    let control: Arc<dyn ControlPlane> = Arc::<LiveControl>::clone(plane);
-    Sampling::start(Volumes::new(control, home.clone()), Arc::new(SystemClock))
-        .context(Refusal::environment("the server cannot sample its volumes"))
-}
-
 /// Why the server is to stop.
 type Reason = &'static str;
+
+/// Waits until the server is to stop, and looks at the disk of the home meanwhile.
+fn wait(stopped: &mpsc::Receiver<Reason>, home: &Home, plane: &LiveControl) -> Reason {
+    let mut disk = DiskWatch::default();
+    loop {
+        let may_be_taken = || {
+            let volumes = plane.volumes(None).unwrap_or_default();
+            let attached = volumes.iter().filter(|volume| volume.attachment.is_some());
+            attached.map(|volume| volume.size_bytes.saturating_sub(volume.data_bytes)).sum()
+        };
+        if let Some(warning) = disk.look(home, may_be_taken) {
+            tracing::warn!("{warning}");
+        }
+        match stopped.recv_timeout(DISK) {
+            Err(mpsc::RecvTimeoutError::Timeout) => {}
+            ended => return ended.unwrap_or_default(),
+        }
+    }
+}
 
 fn accept<'scope>(
     scope: &'scope Scope<'scope, '_>,
@@ -224,7 +254,7 @@ fn accept<'scope>(
 /// Starts a server in the background and returns once it answers.
 fn detach(args: &ServeArgs, home: &Home, json: bool) -> anyhow::Result<Exit> {
     // Before another process is started, whose refusals are in its log.
-    log::filter()?;
+    log::filter(args.log.as_deref())?;
     drop(lock(home)?);
     let log = home.log_file();
     let out = home.open_log().map_err(|error| {
@@ -237,6 +267,12 @@ fn detach(args: &ServeArgs, home: &Home, json: bool) -> anyhow::Result<Exit> {
     if args.host_sync {
         command.arg("--host-sync");
     }
+    if args.restore {
+        command.arg("--restore");
+    }
+    command.args(args.log.iter().flat_map(|filter| ["--log", filter]));
+    // Its own start is waited for here, and not by systemd.
+    command.env_remove("NOTIFY_SOCKET");
     command.args(["--log-format", args.log_format.name()]).args(args.aws.words()?);
     let mut child = command
         .stdin(Stdio::null())
@@ -246,7 +282,7 @@ fn detach(args: &ServeArgs, home: &Home, json: bool) -> anyhow::Result<Exit> {
         .process_group(0)
         .spawn()
         .context("cannot start the server")?;
-    let give_up = Instant::now() + START;
+    let give_up = Instant::now() + if args.restore { RESTORE } else { START };
     while !control::answers(home, ANSWER) {
         if let Some(status) = child.try_wait()? {
             let code = status.code().unwrap_or_default();

@@ -4,18 +4,21 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use ebbtide_control::protocol::{Answer, Request};
+use ebbtide_control::protocol::{Answer, AttachRequest, Request};
 use ebbtide_control::{
     AttachVolume, ControlError, ControlPlane, CreateVolume, DetachVolume, ModifyVolume, RecordVolume,
-    RecordingView,
+    RecordingView, ResourceKind, VolumeDetail,
 };
 use ebbtide_device::host::Home;
+use ebbtide_text::closest;
 
 use crate::control::{Completed, ReplySender};
-use crate::exit::{Exit, Refusal};
+use crate::exit::{Exit, Refusal, Report};
 use crate::refusal::refuse;
 
+use super::attached::{AttachedList, mount_of};
 use super::aws::Ec2Resources;
+use super::change::Changeable;
 use super::recording;
 use super::status;
 
@@ -24,14 +27,20 @@ use super::status;
 pub(super) struct Service<'a> {
     plane: &'a dyn ControlPlane,
     home: &'a Home,
-    ec2: Ec2Resources,
+    running: &'a Changeable<'a>,
+    attached: &'a AttachedList<'a>,
     asked_to_stop: AtomicBool,
 }
 
 impl<'a> Service<'a> {
     /// A service for the volumes of a home.
-    pub(super) const fn new(plane: &'a dyn ControlPlane, home: &'a Home, ec2: Ec2Resources) -> Self {
-        Self { plane, home, ec2, asked_to_stop: AtomicBool::new(false) }
+    pub(super) const fn new(
+        plane: &'a dyn ControlPlane,
+        home: &'a Home,
+        running: &'a Changeable<'a>,
+        attached: &'a AttachedList<'a>,
+    ) -> Self {
+        Self { plane, home, running, attached, asked_to_stop: AtomicBool::new(false) }
     }
 
     /// Whether a client has asked the server to end. It does so after the answer has been sent.
@@ -43,19 +52,27 @@ impl<'a> Service<'a> {
     pub(super) fn handle(&self, request: Request, replies: &ReplySender<'_>) -> anyhow::Result<Completed> {
         // Whatever is wrong with a request, a server that stops reports that it does.
         self.plane.ready().map_err(refuse)?;
-        self.leave_to_ec2(&request)?;
+        if let Request::ServerChange(change) = &request {
+            return Ok(clean(self.running.apply(change)?));
+        }
+        // Until the request is carried out: EC2 must not begin to look in between.
+        let ec2 = self.running.ec2();
+        leave_to_ec2(&ec2, &request)?;
+        self.carry_out(request, replies).map_err(|error| self.suggest(error))
+    }
+
+    fn carry_out(&self, request: Request, replies: &ReplySender<'_>) -> anyhow::Result<Completed> {
         let plane = self.plane;
         let progress: ebbtide_control::Progress<'_> = &|text| replies.progress(text);
         match request {
             Request::Ping => Ok(clean(Answer::Pong(env!("CARGO_PKG_VERSION").to_owned()))),
             Request::Status => Ok(clean(status::server_status(self.home, plane.requests()))),
+            Request::ServerChange(change) => Ok(clean(self.running.apply(&change)?)),
             Request::Stop { force } => self.stop(force, progress),
             Request::VolumeCreate(request) => {
                 done(CreateVolume::try_from(request).and_then(|request| plane.create_volume(&request)))
             }
-            Request::VolumeAttach(request) => done(
-                AttachVolume::try_from(request).and_then(|request| plane.attach_volume(&request, progress)),
-            ),
+            Request::VolumeAttach(request) => Ok(clean(self.attach(request, progress)?)),
             Request::VolumeDetach(request) => self.detach(&request, replies),
             Request::VolumeRecord { name, file } => self.record(name, &file),
             Request::VolumeRecordEnd { name } => {
@@ -69,7 +86,9 @@ impl<'a> Service<'a> {
             Request::VolumeList { region } => done(plane.volumes(region.as_deref())),
             Request::VolumeShow { name, region } => done(plane.volume(&name, region.as_deref())),
             Request::VolumeDelete { name } => {
-                done(plane.delete_volume(&name).map(|()| Answer::Deleted(name)))
+                plane.delete_volume(&name).map_err(refuse)?;
+                self.attached.ended(&name);
+                Ok(clean(Answer::Deleted(name)))
             }
             Request::VolumeFault(request) => done(plane.set_faults(&request)),
             Request::VolumeCrashImage(request) => done(plane.take_crash_image(&request)),
@@ -82,34 +101,68 @@ impl<'a> Service<'a> {
         }
     }
 
-    /// Refuses what would contradict the records of EC2. While its endpoint is not served, a volume may be attached: the
-    /// end of this server detaches it, before an endpoint can look.
-    fn leave_to_ec2(&self, request: &Request) -> anyhow::Result<()> {
-        let is_served = self.ec2.is_served();
-        let (name, thing, call) = match request {
-            Request::VolumeDelete { name } => (name, "volume", "delete-volume --volume-id"),
-            Request::VolumeModify(request) => (&request.name, "volume", "modify-volume --volume-id"),
-            Request::VolumeAttach(request) if is_served => {
-                (&request.name, "volume", "attach-volume --volume-id")
-            }
-            Request::VolumeDetach(request) if is_served => {
-                (&request.name, "volume", "detach-volume --volume-id")
-            }
-            Request::SnapshotDelete { name } => (name, "snapshot", "delete-snapshot --snapshot-id"),
-            _ => return Ok(()),
+    /// A refusal of a name that does not exist, with the one that was meant.
+    fn suggest(&self, error: anyhow::Error) -> anyhow::Error {
+        let Some(ControlError::NotFound { thing, name }) = error.downcast_ref() else { return error };
+        let names = self.running.known_names();
+        let names = match thing {
+            ResourceKind::Volume => names.volumes,
+            ResourceKind::Snapshot => names.snapshots,
         };
-        if !self.ec2.has(name) {
-            return Ok(());
+        let Some(nearest) = closest(name, names.iter().map(String::as_str)) else { return error };
+        let hint = format!("did you mean '{nearest}'? 'ebbtide {thing} list' shows what there is");
+        let refusal = Refusal::usage(error.to_string()).hint(hint);
+        error.context(refusal)
+    }
+
+    /// Attaches again what was attached when the last server ended. What cannot be is in the log, and stays in the list for the next
+    /// start, unless it no longer exists. The answer is a sentence for people.
+    pub(super) fn restore(&self) -> String {
+        let wanted = self.attached.to_restore();
+        let mut count = 0;
+        for request in &wanted {
+            let mount = mount_of(request).map(|dir| dir.display().to_string());
+            let name = &request.name;
+            match self.attach_again(request) {
+                Ok(_) => {
+                    count += 1;
+                    tracing::info!(volume = name, mount, "attached again");
+                }
+                Err(error) => {
+                    let report = Report::of(&error);
+                    tracing::error!(volume = name, mount, "the volume could not be attached again: {report}");
+                    if matches!(error.downcast_ref(), Some(ControlError::NotFound { .. })) {
+                        self.attached.ended(name);
+                    }
+                }
+            }
         }
-        let served = if is_served { "" } else { ", while 'ebbtide serve --aws' runs" };
-        Err(Refusal::usage(format!("{thing} '{name}' belongs to EC2 of this home"))
-            .hint(format!("use 'aws ec2 {call} {name}'{served}"))
-            .into())
+        format!("{count} of {} volumes attached again", wanted.len())
+    }
+
+    fn attach_again(&self, request: &AttachRequest) -> anyhow::Result<VolumeDetail> {
+        self.plane.ready().map_err(refuse)?;
+        let ec2 = self.running.ec2();
+        leave_to_ec2(&ec2, &Request::VolumeAttach(request.clone()))?;
+        self.attach(request.clone(), &|_| ()).map_err(|error| self.suggest(error))
+    }
+
+    /// `volume attach`: a start with `--restore` is to know of it.
+    fn attach(
+        &self,
+        request: AttachRequest,
+        progress: ebbtide_control::Progress<'_>,
+    ) -> anyhow::Result<VolumeDetail> {
+        let wanted = AttachVolume::try_from(request.clone());
+        let view = wanted.and_then(|wanted| self.plane.attach_volume(&wanted, progress)).map_err(refuse)?;
+        self.attached.attached(request);
+        Ok(view)
     }
 
     /// `volume detach`: a volume that lost something is a finding.
     fn detach(&self, request: &DetachVolume, replies: &ReplySender<'_>) -> anyhow::Result<Completed> {
         let view = self.plane.detach_volume(request, &|text| replies.progress(text)).map_err(refuse)?;
+        self.attached.ended(&request.name);
         view.recording.iter().for_each(|recording| warn_of_loss(recording, replies));
         Ok(Completed { exit: clean_if(view.is_lossless()), answer: view.into() })
     }
@@ -135,6 +188,27 @@ impl<'a> Service<'a> {
         let answer = Answer::Stopped { home: self.home.root().to_owned(), detached };
         Ok(Completed { exit: clean_if(lossless), answer })
     }
+}
+
+/// Refuses what would contradict the records of EC2. While its endpoint is not served, a volume may be attached: it is detached
+/// before an endpoint can look, by the end of this server or because `--change` refuses to begin one.
+fn leave_to_ec2(ec2: &Ec2Resources, request: &Request) -> anyhow::Result<()> {
+    let is_served = ec2.is_served();
+    let (name, thing, call) = match request {
+        Request::VolumeDelete { name } => (name, "volume", "delete-volume --volume-id"),
+        Request::VolumeModify(request) => (&request.name, "volume", "modify-volume --volume-id"),
+        Request::VolumeAttach(request) if is_served => (&request.name, "volume", "attach-volume --volume-id"),
+        Request::VolumeDetach(request) if is_served => (&request.name, "volume", "detach-volume --volume-id"),
+        Request::SnapshotDelete { name } => (name, "snapshot", "delete-snapshot --snapshot-id"),
+        _ => return Ok(()),
+    };
+    if !ec2.has(name) {
+        return Ok(());
+    }
+    let served = if is_served { "" } else { ", while 'ebbtide serve --aws' runs" };
+    Err(Refusal::usage(format!("{thing} '{name}' belongs to EC2 of this home"))
+        .hint(format!("use 'aws ec2 {call} {name}'{served}"))
+        .into())
 }
 
 fn done(result: Result<impl Into<Answer>, ControlError>) -> anyhow::Result<Completed> {

@@ -32,7 +32,7 @@ use plan::Plan;
 pub(crate) struct Args {
     /// A volume, as text: gp3:size=500GiB,iops=6000. Several are compared: each gets the same requests
     #[arg(long, value_name = "SPEC", required = true)]
-    volume: Vec<String>,
+    pub(crate) volume: Vec<String>,
     /// A job in fio's words, or the path of a fio job file. Several run at the same time
     #[arg(long, value_name = "WORDS|FILE")]
     job: Vec<String>,
@@ -49,7 +49,7 @@ pub(crate) struct Args {
     /// Attach to an EC2 instance of this type, with its own EBS limits; each volume to one of its
     /// own
     #[arg(long, value_name = "TYPE")]
-    instance: Option<String>,
+    pub(crate) instance: Option<String>,
     /// Attach all volumes to one instance, so that they share its limits
     #[arg(long, requires = "instance")]
     together: bool,
@@ -58,7 +58,7 @@ pub(crate) struct Args {
     seed: u64,
     /// AWS region whose prices are shown [default: us-east-1, or that of the home's catalog.toml]
     #[arg(long, value_name = "REGION")]
-    region: Option<String>,
+    pub(crate) region: Option<String>,
     /// Print reads and writes of each volume, the run over time, and the command that makes it again too
     #[arg(long)]
     details: bool,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use ebbtide_forecast::sizing::{MOST_MEMBERS, Processors, SizingRequest};
-use ebbtide_volume::{GIB, Nanos, TIB, format_size, parse_size};
+use ebbtide_volume::{GIB, Nanos, TIB, binary_instead, format_size, parse_size};
 
 use crate::document::SectionArgs;
 use crate::duration::virtual_time;
@@ -27,10 +27,10 @@ pub(crate) struct SizeArgs {
     from: Vec<PathBuf>,
     /// The volume of today, as text: gp2:size=500GiB. It is priced and judged too
     #[arg(long, value_name = "SPEC")]
-    volume: Option<String>,
+    pub(crate) volume: Option<String>,
     /// The EC2 instance type of today. The cheapest type with its processors and memory is looked for, and its EBS limits hold
     #[arg(long, value_name = "TYPE")]
-    instance: Option<String>,
+    pub(crate) instance: Option<String>,
     /// Keep the instance type of today
     #[arg(long, requires = "instance")]
     keep_instance: bool,
@@ -83,7 +83,7 @@ pub(crate) struct SizeArgs {
     raid0: Option<u16>,
     /// AWS region whose prices hold [default: us-east-1, that of the home's catalog.toml, or that of --prices]
     #[arg(long, value_name = "REGION")]
-    region: Option<String>,
+    pub(crate) region: Option<String>,
     /// AWS's bulk price list of a region (AmazonEC2 or AmazonRDS, index.json or index.csv), packed or not; several may be given
     #[arg(long, value_name = "FILE")]
     pub(super) prices: Vec<PathBuf>,
@@ -191,6 +191,9 @@ fn size(text: &str) -> anyhow::Result<u64> {
     let has_unit = !text.bytes().all(|byte| byte.is_ascii_digit());
     match parse_size(text) {
         Ok(bytes) if has_unit && (GIB..=MOST_SIZE).contains(&bytes) => Ok(bytes),
+        Err(error) if binary_instead(text).is_some() => {
+            Err(Refusal::usage(format!("--size: {error}")).into())
+        }
         _ => {
             let message = format!(
                 "--size {text}: expected a whole number with its unit from 1GiB to {}, like 500GiB",

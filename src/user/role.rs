@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use ebbtide_cloud::users::{IamRole, Kind, MAX_SESSION_S, NewRole, UserError, UserStore};
 use ring::rand::SystemRandom;
 
-use super::{now_ms, read, refuse};
+use super::{now_ms, read, refuse, refuse_among};
 use crate::answers::{self, Deleted, RoleListed};
 use crate::exit::Exit;
 use crate::home::HomePath;
@@ -77,7 +77,11 @@ pub(crate) fn run(command: &RoleCommand, place: &HomePath, json: bool) -> anyhow
         RoleCommand::Delete(RoleName { name }) => {
             let missing = || UserError::NotFound { kind: Kind::Role, name: name.clone() };
             let home = place.existing()?.ok_or_else(|| refuse(missing()))?;
-            UserStore::new(&home.aws_dir()).delete_role(name).map_err(refuse)?;
+            let store = UserStore::new(&home.aws_dir());
+            store.delete_role(name).map_err(|error| {
+                let known = store.roles().unwrap_or_default();
+                refuse_among(error, known.iter().map(|role| role.name.as_str()))
+            })?;
             if json {
                 answers::print(&Deleted { deleted: name });
             } else {

@@ -13,6 +13,7 @@ use ebbtide_control::NbdAddress;
 use ebbtide_control::protocol::Request;
 
 use crate::control;
+use crate::disk;
 use crate::document::ColorWhen;
 use crate::exit::{Exit, Refusal};
 use crate::home::HomePath;
@@ -53,6 +54,9 @@ pub(crate) fn run(
         VolumeCommand::CrashImage(args) => args.clone().into(),
     };
     let answer = control::ask_unreported(&place.served()?, &request)?;
+    if let VolumeCommand::Attach(_) = command {
+        disk::note_of_attach(&place.served()?, &serde_json::from_value(answer.value.clone())?);
+    }
     if let VolumeCommand::Detach(args) = command {
         warn_of_loss(&args.name, &answer.value);
     }

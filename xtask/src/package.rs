@@ -116,7 +116,8 @@ fn write_files(places: &Places, program: &Path, folder: &Path) -> Result<()> {
     pages.retain(|page| page.extension().is_some_and(|section| section == "1"));
     ensure!(wait(Command::new("gzip").arg("-9n").args(pages))?, "the pages cannot be packed");
     for (shell, file) in [("bash", "ebbtide"), ("zsh", "_ebbtide"), ("fish", "ebbtide.fish")] {
-        let text = places.output(&[word(program), "completions", shell])?.context("no completions")?;
+        let text =
+            places.output(&[word(program), "completions", shell, "--names"])?.context("no completions")?;
         fs::write(completions.join(file), text + "\n").context("cannot write completions")?;
     }
     fs::write(folder.join("third-party-licences.txt"), licences(places)?).context("cannot write licences")?;
@@ -174,7 +175,7 @@ fn write_materials(places: &Places, file: &Path) -> Result<()> {
 }
 
 /// Files of a Debian package that must not be empty.
-const FILES: [&str; 7] = [
+const FILES: [&str; 12] = [
     "usr/share/bash-completion/completions/ebbtide",
     "usr/share/zsh/vendor-completions/_ebbtide",
     "usr/share/fish/vendor_completions.d/ebbtide.fish",
@@ -182,6 +183,11 @@ const FILES: [&str; 7] = [
     "usr/share/doc/ebbtide/third-party-licences.txt",
     "usr/share/doc/ebbtide/ebbtide.cdx.json",
     "usr/share/man/man1/ebbtide-volume-create.1.gz",
+    "usr/lib/systemd/system/ebbtide.service",
+    "etc/default/ebbtide",
+    "usr/share/doc/ebbtide/docs/size.md",
+    "usr/share/doc/ebbtide/examples/metrics/shop-gp2.csv",
+    "usr/share/doc/ebbtide/examples/server-on-ebbtide.conf",
 ];
 
 /// What a Debian package lacks of what it should hold, and whether its program and pages do not run.

@@ -3,7 +3,7 @@
 use std::{fmt, str::FromStr};
 
 use ebbtide_text::{closest, did_you_mean};
-use ebbtide_volume::{KIB, MIB, TIB, format_size, parse_size};
+use ebbtide_volume::{KIB, MIB, TIB, binary_instead, format_size, parse_size};
 use serde::{Deserialize, Serialize};
 
 use crate::{AsOf, AsOfError};
@@ -119,6 +119,16 @@ pub enum SpecError {
         /// What it takes instead.
         expected: &'static str,
     },
+    /// A size with a decimal unit.
+    #[error("{key}={value}: the unit is decimal, and sizes are binary: write {binary}")]
+    Decimal {
+        /// The key.
+        key: &'static str,
+        /// The value as written.
+        value: String,
+        /// What to write instead.
+        binary: String,
+    },
     /// A date that does not exist.
     #[error(transparent)]
     Date(#[from] AsOfError),
@@ -179,11 +189,7 @@ fn parse_chunk(option: &str) -> Result<u64, SpecError> {
     };
     match parse_size(value) {
         Ok(bytes) if bytes > 0 && bytes.is_multiple_of(4 * KIB) => Ok(bytes),
-        _ => Err(SpecError::Value {
-            key: "chunk",
-            value: value.into(),
-            expected: "a multiple of 4KiB, like 64KiB",
-        }),
+        _ => Err(no_size("chunk", value, "a multiple of 4KiB, like 64KiB")),
     }
 }
 
@@ -242,12 +248,20 @@ fn once<T>(key: &'static str, slot: &mut Option<T>, value: T) -> Result<(), Spec
     }
 }
 
+/// A value that is no size, or none that the key takes.
+fn no_size(key: &'static str, value: &str, expected: &'static str) -> SpecError {
+    match binary_instead(value.strip_suffix("/s").unwrap_or(value)) {
+        Some(binary) => SpecError::Decimal { key, value: value.into(), binary },
+        None => SpecError::Value { key, value: value.into(), expected },
+    }
+}
+
 /// The largest size of one volume, in bytes: a thousand times AWS's largest, and little enough that
 /// [`MAX_MEMBERS`] of them are counted in 64 bits.
 const MAX_VOLUME_BYTES: u64 = 65_536 * TIB;
 
 fn parse_volume_size(value: &str) -> Result<u64, SpecError> {
-    let bad = |expected| SpecError::Value { key: "size", value: value.into(), expected };
+    let bad = |expected| no_size("size", value, expected);
     if value.bytes().all(|b| b.is_ascii_digit()) {
         return Err(bad("a size is a whole number with its unit, like 500GiB"));
     }
@@ -260,14 +274,10 @@ fn parse_volume_size(value: &str) -> Result<u64, SpecError> {
 }
 
 fn parse_throughput(value: &str) -> Result<u64, SpecError> {
-    let bad = || SpecError::Value {
-        key: "throughput",
-        value: value.into(),
-        expected: "whole MiB a second, like 250 or 250MiB/s",
-    };
     if let Ok(mib) = value.parse() {
         return Ok(mib);
     }
+    let bad = || no_size("throughput", value, "whole MiB a second, like 250 or 250MiB/s");
     let bytes = parse_size(value.strip_suffix("/s").unwrap_or(value)).map_err(|_| bad())?;
     if bytes.is_multiple_of(MIB) { Ok(bytes / MIB) } else { Err(bad()) }
 }

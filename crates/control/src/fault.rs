@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use ebbtide_device::faults::{Affected, Faults};
-use ebbtide_volume::{Op, format_size, parse_size};
+use ebbtide_volume::{Op, SizeError, binary_instead, format_size, parse_size};
 use serde::{Deserialize, Serialize};
 
 /// One thing to break or to mend.
@@ -47,6 +47,9 @@ pub enum FaultError {
          ignore-flush= or clear"
     )]
     Unknown(String),
+    /// A size with a decimal unit.
+    #[error("error-range: {0}")]
+    Decimal(SizeError),
     /// The fault exists, its value is wrong.
     #[error("'{value}' is no value for {fault}: {expected}")]
     Value {
@@ -124,6 +127,9 @@ fn errors(value: &str) -> Result<FaultSetting, FaultError> {
 fn error_range(value: &str) -> Result<FaultSetting, FaultError> {
     if value == "off" {
         return Ok(FaultSetting::ErrorRange(None));
+    }
+    for part in value.split('+').filter(|part| binary_instead(part).is_some()) {
+        parse_size(part).map_err(FaultError::Decimal)?;
     }
     let range = value
         .split_once('+')
@@ -243,6 +249,14 @@ mod tests {
             let setting: FaultSetting = text.parse().unwrap();
             assert_eq!(setting.to_string().parse(), Ok(setting), "{text}");
         }
+    }
+
+    #[test]
+    fn a_range_with_a_decimal_unit_is_answered_with_the_binary_one() {
+        let refused = "error-range=1GB+4KiB".parse::<FaultSetting>().unwrap_err().to_string();
+        assert!(refused.contains("write 1GiB or 954MiB"), "{refused}");
+        let refused = "error-range=1GiB".parse::<FaultSetting>().unwrap_err().to_string();
+        assert!(refused.contains("give OFFSET+LENGTH"), "{refused}");
     }
 
     #[test]

@@ -58,5 +58,5 @@ pub use limits::{Accounting, Limits, Merge};
 pub use loading::{LOAD_BLOCK_BYTES, LoadCounts, LoadProgress, LoadState, Loader};
 pub use modify::{Modification, ModificationPhase};
 pub use stats::{LatencyHistogram, MinuteMetrics, OpStats, SplitStats, Stats};
-pub use units::{GIB, KIB, MIB, Nanos, SizeError, TIB, format_size, parse_size};
+pub use units::{GIB, KIB, MIB, Nanos, SizeError, TIB, binary_instead, format_size, parse_size};
 pub use volume::Volume;

@@ -99,10 +99,42 @@ impl fmt::Display for Nanos {
 
 /// A text that is not a size.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "'{0}' is not a size: give a whole number with TiB, GiB, MiB, KiB or B, below 16777216TiB, like 100GiB"
-)]
+#[error("{}", not_a_size(.0))]
 pub struct SizeError(String);
+
+fn not_a_size(text: &str) -> String {
+    match binary_instead(text) {
+        Some(binary) => format!("'{text}' has a decimal unit, and sizes are binary: write {binary}"),
+        None => format!(
+            "'{text}' is not a size: give a whole number with TiB, GiB, MiB, KiB or B, below 16777216TiB, like 100GiB"
+        ),
+    }
+}
+
+/// What to write for a size with a decimal unit: `100GB` is `100GiB or 93GiB`, the same number of the binary unit, or as many
+/// bytes, rounded. None for every other text.
+#[must_use]
+pub fn binary_instead(text: &str) -> Option<String> {
+    const UNITS: [(&str, u64, &str, u64); 4] = [
+        ("kb", 1_000, "KiB", KIB),
+        ("mb", 1_000_000, "MiB", MIB),
+        ("gb", 1_000_000_000, "GiB", GIB),
+        ("tb", 1_000_000_000_000, "TiB", TIB),
+    ];
+    let text = text.trim();
+    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let number: u64 = text[..split].parse().ok()?;
+    let unit = text[split..].trim().to_ascii_lowercase();
+    let index = UNITS.iter().position(|(decimal, ..)| *decimal == unit)?;
+    let (_, scale, same, _) = UNITS[index];
+    let bytes = number.checked_mul(scale)?;
+    // Below ten of a unit, rounding would change the size by more than a twentieth.
+    let nearest = UNITS[..=index].iter().rev().find_map(|(_, _, name, unit)| {
+        let count = bytes / unit + u64::from(bytes % unit >= unit / 2);
+        (count >= 10).then(|| format!("{count}{name}"))
+    });
+    Some(format!("{number}{same} or {}", nearest.unwrap_or_else(|| format!("{bytes}B"))))
+}
 
 /// Reads a size: `100GiB`, `16k`, `4096`. One letter means the binary unit, as fio reads it; a bare
 /// number is bytes. The decimal units (`GB`) are refused, since AWS and disks disagree on them.
@@ -131,4 +163,44 @@ pub fn format_size(bytes: u64) -> String {
         .iter()
         .find(|(unit, _)| bytes >= *unit && bytes.is_multiple_of(*unit))
         .map_or_else(|| format!("{bytes}B"), |(unit, name)| format!("{}{name}", bytes / unit))
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::ToString as _;
+
+    use super::*;
+
+    #[test]
+    fn a_decimal_unit_is_answered_with_both_sizes_that_may_be_meant() {
+        for (written, binary) in [
+            ("100GB", "100GiB or 93GiB"),
+            ("100 gb", "100GiB or 93GiB"),
+            ("500GB", "500GiB or 466GiB"),
+            ("1GB", "1GiB or 954MiB"),
+            ("1TB", "1TiB or 931GiB"),
+            ("16TB", "16TiB or 15TiB"),
+            ("64kB", "64KiB or 63KiB"),
+            ("1kB", "1KiB or 1000B"),
+            ("0MB", "0MiB or 0B"),
+        ] {
+            assert_eq!(binary_instead(written).as_deref(), Some(binary), "{written}");
+            let refused = parse_size(written).unwrap_err().to_string();
+            assert!(refused.contains(binary), "{refused}");
+        }
+        for other in [
+            "",
+            "GB",
+            "100",
+            "100GiB",
+            "100G",
+            "1.5TB",
+            "-1GB",
+            "100PB",
+            "99999999999999999999GB",
+            "18446744073709551615TB",
+        ] {
+            assert_eq!(binary_instead(other), None, "{other}");
+        }
+    }
 }

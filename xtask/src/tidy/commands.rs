@@ -107,6 +107,8 @@ fn check_words<'a>(
                 path.push(word);
                 continue;
             }
+            // A command that has commands below it and takes a name too, as `ebbtide doctor SERVER`.
+            Some(_) if text.lines().any(|line| line == "Arguments:") => {}
             Some(word) => return Err(format!("there is no command `{word}`")),
             None => {}
         }
@@ -163,11 +165,12 @@ mod tests {
     fn help(words: &[&str]) -> Option<String> {
         match words {
             [] => Some(
-                "Usage: ebbtide\n\nCommands:\n  volume  Live volumes\n  serve   Host\n\nOptions:\n".into(),
+                "Usage: ebbtide\n\nCommands:\n  volume  Live volumes\n  serve   Host\n  doctor  Look\n\nOptions:\n".into(),
             ),
             ["volume"] => Some("Commands:\n  create  Make one\n\nOptions:\n".into()),
             ["volume", "create"] => Some("Usage: create NAME SPEC\n\nOptions:\n      --json  x\n".into()),
             ["serve"] => Some("Options:\n".into()),
+            ["doctor"] => Some("Commands:\n  capture  x\n\nArguments:\n  [SERVER]  x\n\nOptions:\n".into()),
             _ => None,
         }
     }
@@ -183,6 +186,7 @@ mod tests {
     fn a_command_that_the_program_lacks_is_caught() {
         assert_eq!(found("sudo ebbtide volume create data gp3 --json | jq"), Vec::<String>::new());
         assert_eq!(found("cargo run -p ebbtide nothing"), Vec::<String>::new());
+        assert_eq!(found("ebbtide doctor shop"), Vec::<String>::new());
         assert!(found("$ ebbtide volume make data")[0].contains("there is no command `make`"));
         assert!(found("ebbtide sereve")[0].contains("there is no command `sereve`"));
         assert!(found("ebbtide volume create data --fast")[0].contains("there is no option `--fast`"));

@@ -12,11 +12,13 @@ mod request;
 
 use serde::{Deserialize, Serialize};
 
-pub use reply::{Answer, ExitStatus, RefusedRequest, Reply, ServerStatus};
-pub use request::{AttachRequest, CreateRequest, ExportRequest, ModifyRequest, MountPoint, Request};
+pub use reply::{Answer, ExitStatus, RefusedRequest, Reply, ServerChanged, ServerStatus};
+pub use request::{
+    AttachRequest, CreateRequest, ExportRequest, ModifyRequest, MountPoint, Request, ServerChange,
+};
 
 /// Version of the protocol. Both sides must speak the same one, since both come from one build.
-pub const VERSION: u32 = 7;
+pub const VERSION: u32 = 8;
 
 /// A request with the protocol version of who sends it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -100,6 +100,8 @@ pub enum Answer {
     Snapshots(Vec<SnapshotView>),
     /// The name of a volume or snapshot that was deleted.
     Deleted(String),
+    /// What holds in a server that was changed.
+    ServerChanged(ServerChanged),
 }
 
 /// Makes an [`Answer`] of each view by its type.
@@ -115,6 +117,7 @@ macro_rules! answers {
 
 answers! {
     ServerStatus => Status,
+    ServerChanged => ServerChanged,
     VolumeDetail => Volume,
     Vec<VolumeView> => Volumes,
     DetachView => Detached,
@@ -124,6 +127,15 @@ answers! {
     Calibration => Calibration,
     SnapshotView => Snapshot,
     Vec<SnapshotView> => Snapshots,
+}
+
+/// What `serve --change` prints.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServerChanged {
+    /// The filter of the log that holds now; null where it was not changed.
+    pub log: Option<String>,
+    /// URL of the AWS endpoint; null where none is served.
+    pub aws: Option<String>,
 }
 
 /// What `serve --status` prints.

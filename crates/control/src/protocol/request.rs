@@ -84,6 +84,17 @@ pub enum Request {
         /// The snapshot.
         name: String,
     },
+    /// Change the running server.
+    ServerChange(ServerChange),
+}
+
+/// What a running server is to change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServerChange {
+    /// Which events are logged from now on; none: those that are.
+    pub log: Option<String>,
+    /// The options of the AWS endpoint that begins now, as words; empty for none.
+    pub aws: Vec<String>,
 }
 
 /// A new volume: [`CreateVolume`] with its spec as text.

@@ -71,6 +71,10 @@ fn requests() -> Vec<Request> {
         Request::SnapshotCreate(CreateSnapshot { name: "monday".into(), volume: name() }),
         Request::SnapshotList,
         Request::SnapshotDelete { name: "monday".into() },
+        Request::ServerChange(ServerChange {
+            log: Some("debug".into()),
+            aws: vec!["--aws".into(), "4599".into()],
+        }),
     ]
 }
 
@@ -95,6 +99,7 @@ const fn place(request: &Request) -> usize {
         Request::SnapshotCreate(_) => 15,
         Request::SnapshotList => 16,
         Request::SnapshotDelete { .. } => 17,
+        Request::ServerChange(_) => 18,
     }
 }
 
@@ -103,7 +108,7 @@ fn each_request_arrives_as_it_was_sent() {
     let requests = requests();
     let mut places: Vec<usize> = requests.iter().map(place).collect();
     places.dedup();
-    assert_eq!(places, (0..18).collect::<Vec<_>>(), "each variant");
+    assert_eq!(places, (0..19).collect::<Vec<_>>(), "each variant");
     for request in requests {
         let sent = serde_json::to_value(Envelope::seal(&request).unwrap()).unwrap();
         assert_eq!(sent["v"], VERSION);
@@ -133,7 +138,7 @@ fn an_older_and_a_newer_client_are_refused_for_their_version_whatever_they_ask()
         }
     }
     let words = refusal(json!({"v": VERSION + 1, "request": "ping"})).to_string();
-    assert_eq!(words, "the server speaks version 7 of the control protocol, the client version 8");
+    assert_eq!(words, "the server speaks version 8 of the control protocol, the client version 9");
 }
 
 #[test]

@@ -48,16 +48,6 @@ fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> HomeE
     move |source| HomeError::Io { action, path, source }
 }
 
-/// Bytes that are free in the file system of a directory, for those without privileges. Only the
-/// file system's own count is read: nothing waits for its device.
-///
-/// # Errors
-/// Where there is no such directory or the host does not report it.
-pub fn free_bytes(dir: &Path) -> std::io::Result<u64> {
-    let disk = rustix::fs::statvfs(dir)?;
-    Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
-}
-
 /// A directory that holds volumes and state.
 #[derive(Debug, Clone)]
 pub struct Home {
@@ -74,6 +64,8 @@ const RECORDS: &str = "records";
 const SOCKET: &str = "control.sock";
 const LOG: &str = "serve.log";
 const CALIBRATION: &str = "calibration.json";
+const ATTACHED: &str = "attached.json";
+const ATTACHED_NEW: &str = "attached.new";
 const SCRATCH: &str = "calibration.store";
 const OVERRIDES: &str = "catalog.toml";
 const AWS: &str = "aws";
@@ -98,6 +90,8 @@ const OWN: &[&str] = &[
     SOCKET,
     LOG,
     CALIBRATION,
+    ATTACHED,
+    ATTACHED_NEW,
     SCRATCH,
     OVERRIDES,
     AWS,
@@ -294,12 +288,35 @@ impl Home {
         self.replace(CALIBRATION, "calibration.new", bytes)
     }
 
+    /// The list of what is attached, as it was [saved](Self::save_attached); None where none was.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn attached(&self) -> Result<Option<Vec<u8>>, HomeError> {
+        match self.dir.read(ATTACHED) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            read => read.map(Some).map_err(io("read", &self.root.join(ATTACHED))),
+        }
+    }
+
+    /// Saves a list of what is attached, whole or not at all, and onto the host's disk: a start after the host's own crash reads it.
+    ///
+    /// # Errors
+    /// The error of the host; the home was replaced.
+    pub fn save_attached(&self, bytes: &[u8]) -> Result<(), HomeError> {
+        let path = self.root.join(ATTACHED);
+        let mut file = self.open_own(ATTACHED_NEW, Access::Empty)?;
+        let written = file.write_all(bytes).and_then(|()| file.sync_all());
+        let renamed = written.and_then(|()| self.dir.rename(ATTACHED_NEW, ATTACHED));
+        renamed.and_then(|()| self.dir.sync()).map_err(io("write", &path))
+    }
+
     /// Bytes that are free on the disk that holds the home, for those without privileges.
     ///
     /// # Errors
     /// The host does not report it.
     pub fn free_bytes(&self) -> Result<u64, HomeError> {
-        free_bytes(&self.root).map_err(io("ask for the free space of", &self.root))
+        super::free_bytes(&self.root).map_err(io("ask for the free space of", &self.root))
     }
 
     /// The process that has, or last had, the lock, as it wrote it down.

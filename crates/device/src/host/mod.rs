@@ -7,6 +7,7 @@ mod attach;
 mod attachment;
 mod block;
 mod calibrate;
+mod disk;
 mod error;
 mod extents;
 mod filesystem;
@@ -25,6 +26,7 @@ mod sampler;
 #[cfg(test)]
 mod tests;
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,13 +43,14 @@ pub use attach::{AttachRequest, Detached, InstanceRequest};
 pub use attachment::{Attachment, HostMatch};
 pub use block::missing_for_block_devices;
 pub use calibrate::{Calibration, HostFigures};
+pub use disk::{DiskSpace, free_bytes};
 pub use error::HostError;
 pub use extents::{FileExtent, file_extents};
 pub use filesystem::{CLUSTER_BYTES, FsType, ToolCause, ToolError, UnknownFs};
 pub use follow::Follow;
 pub use fscheck::{FsCheck, check_fs};
 pub use holders::Holder;
-pub use home::{Home, HomeError, HomeFolder, HomeLock, free_bytes};
+pub use home::{Home, HomeError, HomeFolder, HomeLock};
 pub use info::AttachmentInfo;
 pub use loading::{LoadingDamage, SavedLoading};
 pub use parts::{Export, MountRequest};
@@ -288,10 +291,16 @@ impl Host {
         self.shared.slots.lock().closed = true;
         let mut all = Vec::new();
         loop {
-            let next = self.shared.slots.lock().by_name.iter().find_map(|(name, slot)| match slot {
-                Slot::Attached(_) => Some(name.clone()),
+            let depth = |attachment: &Attachment| {
+                attachment.info().mount.as_ref().map_or(0, |dir| dir.components().count())
+            };
+            // A mount that lies below another one keeps that from being unmounted. The first of equals is taken.
+            let attached = |(name, slot): (&String, &Slot)| match slot {
+                Slot::Attached(attachment) => Some((Reverse(depth(attachment)), name.clone())),
                 Slot::Busy(_) => None,
-            });
+            };
+            let next =
+                self.shared.slots.lock().by_name.iter().filter_map(attached).min().map(|(_, name)| name);
             let busy = self.shared.slots.lock().by_name.values().any(|slot| matches!(slot, Slot::Busy(_)));
             match next {
                 Some(name) => all.extend(detach(&name)?),

@@ -138,8 +138,8 @@ fn wrong_words_and_values_of_other_sections_are_reported_with_the_allowed_ones()
     all(&[
         (
             "[instance]\nmemory = \"2GB\"\n",
-            "mine.toml line 2: instance.memory = \"2GB\": '2GB' is not a size: give a whole number with TiB, GiB, \
-             MiB, KiB or B, below 16777216TiB, like 100GiB",
+            "mine.toml line 2: instance.memory = \"2GB\": '2GB' has a decimal unit, and sizes are binary: \
+             write 2GiB or 1907MiB",
         ),
         (
             "[instance]\nmemory = \"1MiB\"\n",

@@ -1,0 +1,114 @@
+//! Names on a command line, and what the user's file says they are.
+
+use std::cell::LazyCell;
+
+use ebbtide_catalog::Catalog;
+
+use crate::cli::{Cli, Command};
+use crate::config::{Kind, NamesFile, Slot, is_name};
+use crate::exit::Refusal;
+use crate::home::HomePath;
+use crate::refusal::refuse;
+use crate::volume::args::VolumeCommand;
+
+/// Puts what the user's file says in place of names. The file is read only if a value may be a name.
+///
+/// # Errors
+/// A server that the file does not have, a word that is almost one of its names (exit code 2); a file that is wrong, or that others
+/// may write (exit code 3).
+pub(crate) fn resolve(cli: &mut Cli) -> anyhow::Result<()> {
+    let place = HomePath::of(cli);
+    let server = match &mut cli.command {
+        Command::Doctor(args) => args.server_name(),
+        _ => None,
+    };
+    // Most commands have no such value, and need no catalogue for it.
+    let catalog = LazyCell::new(Catalog::builtin);
+    let may_be = |slot: &Slot<'_>| is_name(slot.text) && !slot.kind.is_known(slot.text, &catalog);
+    if server.is_none() && !slots(&mut cli.command).iter().any(may_be) {
+        return Ok(());
+    }
+    let names = NamesFile::read()?;
+    if let (Some(wanted), Command::Doctor(args)) = (&server, &mut cli.command) {
+        // `ebbtide doctor captur` is a command that was mistyped.
+        let server = names.server(wanted, &["capture"])?;
+        args.take(server).map_err(|why| Refusal::usage(format!("server '{wanted}': {why}")))?;
+    }
+    // What the file says of a server may be names too.
+    for slot in slots(&mut cli.command).into_iter().filter(may_be) {
+        if let Some(value) = names.value(slot.kind, slot.text) {
+            value.clone_into(slot.text);
+        } else if let Some(refusal) = names.almost(slot.kind, slot.text)
+            && !is_in_home(&slot, &place)?
+        {
+            return Err(refusal);
+        }
+    }
+    Ok(())
+}
+
+/// Whether the catalogue of the home has a word. Regions may also be those of a price list, which is read later.
+fn is_in_home(slot: &Slot<'_>, place: &anyhow::Result<HomePath>) -> anyhow::Result<bool> {
+    let home = place.as_ref().map_or(Ok(None), HomePath::existing)?;
+    let catalog = ebbtide_control::catalog(home.as_ref()).map_err(refuse)?;
+    Ok(slot.kind == Kind::Region || slot.kind.is_known(slot.text, &catalog))
+}
+
+/// The values of a command that may be names.
+fn slots(command: &mut Command) -> Vec<Slot<'_>> {
+    use Kind::{Instance, Region, Volume};
+    let mut slots = Vec::new();
+    match command {
+        Command::Doctor(args) => slots.extend(args.slots()),
+        Command::Size(args) => {
+            slots.extend(Slot::all(Volume, &mut args.volume));
+            slots.extend(Slot::all(Instance, &mut args.instance));
+            slots.extend(Slot::all(Region, &mut args.region));
+        }
+        Command::Predict(args) => {
+            slots.extend(Slot::all(Volume, &mut args.volume));
+            slots.extend(Slot::all(Instance, &mut args.instance));
+        }
+        Command::Simulate(args) => {
+            slots.extend(Slot::all(Volume, &mut args.volume));
+            slots.extend(Slot::all(Instance, &mut args.instance));
+            slots.extend(Slot::all(Region, &mut args.region));
+        }
+        Command::Run(args) => {
+            slots.extend(Slot::all(Volume, &mut args.volume));
+            slots.extend(Slot::all(Region, &mut args.region));
+        }
+        Command::Crash(args) => slots.extend(Slot::all(Region, &mut args.region)),
+        Command::Volume(command) => slots.extend(of_volume(command)),
+        Command::Snapshot(_)
+        | Command::Serve(_)
+        | Command::User(_)
+        | Command::Role(_)
+        | Command::Load(_)
+        | Command::ManPages(_)
+        | Command::Completions(_)
+        | Command::Config(_)
+        | Command::Docs(_) => {}
+    }
+    slots
+}
+
+fn of_volume(command: &mut VolumeCommand) -> Vec<Slot<'_>> {
+    use Kind::{Instance, Region, Volume};
+    match command {
+        VolumeCommand::Create(args) => {
+            let mut slots = Slot::all(Volume, [&mut args.spec]);
+            slots.extend(Slot::all(Region, &mut args.region));
+            slots
+        }
+        VolumeCommand::Modify(args) => Slot::all(Volume, [&mut args.spec]),
+        VolumeCommand::Attach(args) => {
+            let mut slots = Slot::all(Instance, &mut args.instance);
+            slots.extend(Slot::all(Volume, &mut args.shadow));
+            slots
+        }
+        VolumeCommand::List(args) => Slot::all(Region, &mut args.region),
+        VolumeCommand::Show(args) => Slot::all(Region, &mut args.region),
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,184 @@
+//! `serve --change`: what a running server takes without a restart, the AWS endpoint and the level of its log.
+
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError,
+};
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use ebbtide_control::protocol::{Request, ServerChange, ServerChanged};
+use ebbtide_control::{ControlPlane, LiveControl, Names};
+use ebbtide_device::host::Home;
+
+use super::aws::{self, AwsArgs, Ec2Resources, Listening, SystemClock};
+use super::log::{self, LogLevel};
+use super::sampling::{Sampling, Volumes};
+use crate::control;
+use crate::exit::{Exit, Refusal};
+use crate::refusal::refuse;
+use crate::text;
+
+/// How long the endpoint waits for requests that are being carried out.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What samples the volumes: the endpoint does so for itself, and two would write the same history.
+#[derive(Debug)]
+struct Sampler {
+    listening: Option<Listening>,
+    sampling: Option<Sampling>,
+}
+
+/// The parts of a running server that can be changed.
+#[derive(Debug)]
+pub(super) struct Changeable<'a> {
+    plane: &'a Arc<LiveControl>,
+    home: &'a Home,
+    log: LogLevel,
+    sampler: Mutex<Sampler>,
+    ec2: RwLock<Ec2Resources>,
+}
+
+impl<'a> Changeable<'a> {
+    /// A server with the endpoint of its command line.
+    ///
+    /// # Errors
+    /// As of [`aws::start`]; the system refuses a thread.
+    pub(super) fn start(
+        plane: &'a Arc<LiveControl>,
+        home: &'a Home,
+        log: LogLevel,
+        args: &AwsArgs,
+    ) -> anyhow::Result<Self> {
+        let (listening, ec2) = aws::start(args, home, Arc::clone(plane))?;
+        let sampling = if listening.is_none() { Some(sample(plane, home)?) } else { None };
+        let sampler = Mutex::new(Sampler { listening, sampling });
+        Ok(Self { plane, home, log, sampler, ec2: RwLock::new(ec2) })
+    }
+
+    /// What EC2 has in this home. While it is held, no endpoint begins.
+    pub(super) fn ec2(&self) -> RwLockReadGuard<'_, Ec2Resources> {
+        self.ec2.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The names in the home.
+    pub(super) fn known_names(&self) -> Names {
+        self.plane.known_names()
+    }
+
+    /// Carries a change out: all of it, or what an error leaves.
+    pub(super) fn apply(&self, change: &ServerChange) -> anyhow::Result<ServerChanged> {
+        let filter = change.log.as_deref().map(log::parse_option).transpose()?;
+        if !change.aws.is_empty() {
+            self.begin_endpoint(&AwsArgs::of_words(&change.aws)?)?;
+        }
+        if let Some(filter) = filter {
+            self.log.set(filter)?;
+            tracing::info!(log = change.log, "the log was changed");
+        }
+        Ok(ServerChanged { log: change.log.clone(), aws: aws::url(self.home) })
+    }
+
+    fn begin_endpoint(&self, args: &AwsArgs) -> anyhow::Result<()> {
+        let mut sampler = self.sampler();
+        if sampler.listening.is_some() {
+            let url = aws::url(self.home).unwrap_or_default();
+            return Err(Refusal::usage(format!("the AWS endpoint is served already, at {url}"))
+                .hint("its options change with a restart: 'ebbtide serve --stop'")
+                .into());
+        }
+        let mut ec2 = self.alone()?;
+        // EC2's records do not know of it.
+        let attached = self.plane.volumes(None).map_err(refuse)?;
+        let attached = attached.iter().find(|volume| volume.attachment.is_some() && ec2.has(&volume.name));
+        if let Some(volume) = attached {
+            let name = &volume.name;
+            return Err(Refusal::environment(format!(
+                "volume '{name}' belongs to EC2 of this home, and a command has attached it"
+            ))
+            .hint(format!("'ebbtide volume detach {name}', then change the server again"))
+            .into());
+        }
+        // It stores what it has of the present minute, which the endpoint reads.
+        sampler.sampling = None;
+        match aws::start(args, self.home, Arc::clone(self.plane)) {
+            Ok(started) => {
+                (sampler.listening, *ec2) = started;
+                Ok(())
+            }
+            Err(error) => {
+                match sample(self.plane, self.home) {
+                    Ok(sampling) => sampler.sampling = Some(sampling),
+                    Err(error) => tracing::error!("metrics are lost from now on: {error:#}"),
+                }
+                Err(error)
+            }
+        }
+    }
+
+    fn sampler(&self) -> MutexGuard<'_, Sampler> {
+        self.sampler.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// EC2's resources while no request looks at them. It is not waited for long: a stop waits for this.
+    fn alone(&self) -> anyhow::Result<RwLockWriteGuard<'_, Ec2Resources>> {
+        let give_up = Instant::now() + PATIENCE;
+        loop {
+            match self.ec2.try_write() {
+                Ok(guard) => return Ok(guard),
+                Err(TryLockError::Poisoned(poisoned)) => return Ok(poisoned.into_inner()),
+                Err(TryLockError::WouldBlock) if Instant::now() < give_up => {
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+                Err(TryLockError::WouldBlock) => {
+                    return Err(Refusal::environment(
+                        "a request is being carried out, and the AWS endpoint cannot begin meanwhile",
+                    )
+                    .hint("wait until it has ended, then change the server again")
+                    .into());
+                }
+            }
+        }
+    }
+
+    /// Ends the endpoint, and takes the last samples.
+    pub(super) fn stop(&self) {
+        let mut sampler = self.sampler();
+        if let Some(listening) = &mut sampler.listening {
+            listening.stop();
+        }
+        sampler.sampling = None;
+    }
+}
+
+/// Samples the volumes of a server without the AWS endpoint.
+fn sample(plane: &Arc<LiveControl>, home: &Home) -> anyhow::Result<Sampling> {
+    let control: Arc<dyn ControlPlane> = Arc::<LiveControl>::clone(plane);
+    Sampling::start(Volumes::new(control, home.clone()), Arc::new(SystemClock))
+        .context(Refusal::environment("the server cannot sample its volumes"))
+}
+
+/// Asks the server of a home to change.
+///
+/// # Errors
+/// Nothing to change; what the server refuses; no server.
+pub(super) fn ask(home: &Home, log: Option<&str>, aws: &AwsArgs, json: bool) -> anyhow::Result<Exit> {
+    aws.check()?;
+    let words = aws.words()?.into_iter().map(std::ffi::OsString::into_string);
+    let aws = words.collect::<Result<Vec<_>, _>>().map_err(|_| Refusal::usage("a path is not UTF-8"))?;
+    if log.is_none() && aws.is_empty() {
+        return Err(Refusal::usage("--change changes nothing by itself")
+            .hint("give --log FILTER, or --aws ADDRESS with its options")
+            .into());
+    }
+    log.map(log::parse_option).transpose()?;
+    let change = ServerChange { log: log.map(str::to_owned), aws };
+    let answer = control::ask(home, &Request::ServerChange(change))?;
+    if json {
+        text::print_json(&answer.value);
+        return Ok(answer.exit);
+    }
+    let ServerChanged { log, aws } = serde_json::from_value(answer.value)?;
+    log.iter().for_each(|filter| text::line(&format!("log: {filter}")));
+    aws.iter().for_each(|url| text::line(&format!("AWS endpoint: {url}")));
+    Ok(answer.exit)
+}
