@@ -18,6 +18,7 @@ use clap_complete::engine::{
 use clap_complete::env::{CompleteEnv, EnvCompleter, Fish, Shells, Zsh};
 use ebbtide_catalog::Catalog;
 use ebbtide_cloud::users::UserStore;
+use ebbtide_control::protocol::Request;
 use ebbtide_device::host::Home;
 use ebbtide_lab::experiment::shipped;
 use ebbtide_text::seed;
@@ -25,10 +26,9 @@ use serde_json::Value;
 
 use crate::cli::Cli;
 use crate::config::{self, Kind};
-use crate::control::{Request, ask_if_there};
+use crate::control::ask_if_there;
 use crate::docs;
 use crate::home::HomePath;
-use crate::volume::args::ListArgs;
 
 /// The variable by which a shell asks.
 const VARIABLE: &str = "EBBTIDE_COMPLETE";
@@ -139,10 +139,14 @@ fn command() -> Command {
     command
 }
 
+/// Adds a completer to an argument, in its place: clap's `mut_arg` would make a positional argument the last one.
 fn with(command: Command, path: &[&str], argument: &str, completer: &ArgValueCompleter) -> Command {
     match path.split_first() {
-        None => command.mut_arg(argument, |known| known.add(completer.clone())),
-        Some((first, rest)) => command.mut_subcommand(first, |below| with(below, rest, argument, completer)),
+        None => command
+            .mut_args(|known| if known.get_id() == argument { known.add(completer.clone()) } else { known }),
+        Some((first, rest)) => command.mut_subcommands(|below| {
+            if below.get_name() == *first { with(below, rest, argument, completer) } else { below }
+        }),
     }
 }
 
@@ -185,7 +189,7 @@ fn listed(request: &Request) -> Vec<String> {
 }
 
 fn volumes() -> Vec<String> {
-    listed(&Request::VolumeList(ListArgs { region: None }))
+    listed(&Request::VolumeList { region: None })
 }
 
 fn snapshots() -> Vec<String> {
@@ -349,7 +353,27 @@ mod tests {
 
     #[test]
     fn every_place_of_a_name_is_an_argument_of_the_table_of_commands() {
-        command().debug_assert();
+        let mut whole = command();
+        whole.build();
+        let names = NAMES.into_iter().map(|(path, argument, _)| (path, argument));
+        let known = EXPERIMENTS;
+        let experiments = known.iter().map(|name| (std::slice::from_ref(name), "experiment"));
+        for (path, argument) in names.chain(SPECS).chain(experiments) {
+            let below = path.iter().try_fold(&whole, |command, name| command.find_subcommand(name));
+            let below = below.unwrap_or_else(|| panic!("there is no command {path:?}"));
+            let found = below.get_arguments().find(|known| known.get_id() == argument);
+            let found = found.unwrap_or_else(|| panic!("{path:?} has no argument {argument}"));
+            assert!(found.get::<ArgValueCompleter>().is_some(), "{path:?} {argument}");
+        }
+    }
+
+    #[test]
+    fn positional_arguments_keep_their_order() {
+        let order = |command: &Command| -> Vec<String> {
+            let image = command.find_subcommand("volume").unwrap().find_subcommand("crash-image").unwrap();
+            image.get_positionals().map(|argument| argument.get_id().to_string()).collect()
+        };
+        assert_eq!(order(&command()), order(&Cli::command()));
     }
 
     #[test]

@@ -165,7 +165,8 @@ impl Names {
         }
         for (name, server) in &self.servers {
             for (role, volume) in &server.volumes {
-                let is_name = self.volumes.contains_key(volume);
+                // A name whose own spec is wrong is refused where it stands.
+                let is_name = self.lines.contains_key(&("volumes", volume.clone()));
                 let wrong = wrong_spec(volume, catalog).filter(|_| !is_name);
                 let nearest = closest(volume, self.volumes.keys().map(String::as_str));
                 check(
@@ -193,7 +194,10 @@ impl Names {
 
 fn wrong_spec(spec: &str, catalog: &Catalog) -> Option<String> {
     match Spec::parse(spec) {
-        Ok(parsed) => catalog.resolve(&parsed).err().map(|error| error.to_string()),
+        Ok(parsed) => catalog.resolve(&parsed).err().map(|error| match error.hint() {
+            Some(hint) => format!("{error} {hint}"),
+            None => error.to_string(),
+        }),
         Err(error) => Some(error.to_string()),
     }
 }
@@ -431,7 +435,7 @@ home = \"eu-west-1\"
             ),
             ("[servers.shop]\ninstance = \"r6i.lage\"\n", &["1: ", "r6i.lage"]),
             ("[volumes]\n\nshop = \"gp3:size=100GB\"\n", &["3: ", "100GiB or 93GiB"]),
-            ("[volumes]\nshop = \"gp33:size=100GiB\"\n", &["2: ", "did you mean 'gp3'?"]),
+            ("[volumes]\nshop = \"gp33:size=100GiB\"\n", &["2: ", "Did you mean 'gp3'?"]),
             ("[volumes]\ngp3 = \"gp3:size=100GiB\"\n", &["2: ", "the catalogue's own word"]),
             ("[volumes]\n\"a b\" = \"gp3:size=100GiB\"\n", &["2: ", "letters, digits"]),
             ("[instances]\nweb = \"r6i.lrage\"\n", &["2: ", "r6i.large"]),

@@ -86,7 +86,7 @@ fn what_was_mistyped_is_named_with_what_was_meant() {
     let mistyped = ["size", &metrics, "--volume", "shop-dta"];
     run(&home, &names, &mistyped).refused(2, &["'shop-dta'", "did you mean 'shop-data'?", "config show"]);
     // Without a name like it, the catalogue answers as it always does.
-    run(&home, &names, &["size", &metrics, "--volume", "gp33"]).refused(2, &["did you mean 'gp3'?"]);
+    run(&home, &names, &["size", &metrics, "--volume", "gp33"]).refused(2, &["'gp33'", "such as gp3:size"]);
     let none = home.sibling("none.toml");
     run(&home, &none, &["doctor", "shop"]).refused(3, &["none.toml"]);
     run(&home, &none, &["size", &metrics, "--volume", "gp2:size=600GiB"]).ok();

@@ -235,7 +235,7 @@ fn an_attach_says_that_the_disk_of_the_home_is_smaller_than_what_a_volume_may_ta
     home.run_line("volume detach large").ok();
     // The server looks at its start, too.
     home.run_line("serve --stop").ok();
-    fs::write(home.root().join("lost+found"), vec![7; 220 << 20]).unwrap();
+    fs::write(home.root().join("lost+found"), vec![7; 236 << 20]).unwrap();
     home.serve();
     assert!(home.log().contains("the disk of the home is 9"), "{}", home.log());
 }
