@@ -81,7 +81,27 @@ pub(super) fn list(volumes: &[VolumeView]) -> Report {
         table = table.without("IOPS");
     }
     blocks.push(Block::Table(table));
+    let notes = host_notes(volumes);
+    if !notes.is_empty() {
+        blocks.push(Block::Notes(notes));
+    }
     report(blocks)
+}
+
+/// The attached volumes that this host cannot carry, or may not.
+fn host_notes(volumes: &[VolumeView]) -> Vec<Note> {
+    let note = |words: &str, applies: &dyn Fn(&VolumeView) -> bool| {
+        let names: Vec<&str> = volumes
+            .iter()
+            .filter(|volume| volume.attachment.is_some() && applies(volume))
+            .map(|volume| volume.name.as_str())
+            .collect();
+        (!names.is_empty()).then(|| Note::caution(format!("{words}: {}", names.join(", "))))
+    };
+    let not_calibrated = note("host not calibrated", &|volume| volume.not_calibrated.is_some());
+    let too_slow =
+        note("host too slow", &|volume| volume.not_calibrated.is_none() && !volume.host_too_slow.is_empty());
+    [not_calibrated, too_slow].into_iter().flatten().collect()
 }
 
 /// Credits with the time that they last.
@@ -362,13 +382,8 @@ fn state_tone(volume: &VolumeView) -> Tone {
 
 fn place(volume: &VolumeView) -> String {
     let Some(attached) = &volume.attachment else { return "-".to_owned() };
-    let mark = match (&volume.not_calibrated, volume.host_too_slow.is_empty()) {
-        (Some(_), _) => " (host not calibrated)",
-        (None, false) => " (host too slow)",
-        (None, true) => "",
-    };
     let place = attached.mount.as_deref().or(attached.device.as_deref()).or(attached.uri.as_deref());
-    format!("{}{mark}", place.unwrap_or("-"))
+    place.unwrap_or("-").to_owned()
 }
 
 fn percent(credits: f64) -> String {
