@@ -294,7 +294,13 @@ impl EnvCompleter for NamesInBash {
         out: &mut dyn io::Write,
     ) -> io::Result<()> {
         let last = words.len().saturating_sub(1);
-        for candidate in complete(command, words, last, place)? {
+        let is_empty = words.last().is_none_or(|word| word.is_empty());
+        let candidates = complete(command, words, last, place)?;
+        let is_option =
+            |candidate: &CompletionCandidate| candidate.get_value().as_encoded_bytes().starts_with(b"-");
+        // Where a name may stand and nothing is typed yet, options would hide the names: they come after a hyphen.
+        let names_alone = is_empty && candidates.iter().any(|candidate| !is_option(candidate));
+        for candidate in candidates.iter().filter(|candidate| !(names_alone && is_option(candidate))) {
             writeln!(out, "{}", candidate.get_value().to_string_lossy())?;
         }
         Ok(())

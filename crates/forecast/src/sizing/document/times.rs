@@ -127,6 +127,6 @@ mod tests {
         assert_eq!(said(&[hours(23.0, 25.0)]), "from 2026-11-01 23:00 to 2026-11-02 01:00 UTC");
         let apart = [hours(2.0, 3.0), hours(14.0, 18.0), hours(31.0, 32.0)];
         assert_eq!(said(&apart), "3 times in 14 days, first 2026-11-01 02:00 UTC, for up to 4 h");
-        assert_eq!(when(0.0, DAY, &[(60.0, 120.0)], ""), "after 1 min, for 1 min");
+        assert_eq!(when(0.0, DAY, &[(60.0, 120.0)], ""), "after 60 s, for 60 s");
     }
 }
