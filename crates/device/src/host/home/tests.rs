@@ -1,3 +1,5 @@
+//! What a home has, who may use it, and what is refused.
+
 use super::*;
 
 #[test]
