@@ -1,7 +1,5 @@
 //! Space on the disk that holds a home: what will happen is said before it does.
 
-use std::path::Path;
-
 use ebbtide_control::VolumeView;
 use ebbtide_device::host::{DiskSpace, Home};
 
@@ -16,7 +14,7 @@ const CONSEQUENCE: &str = "when the disk is full, their writes fail with I/O err
 
 /// Says that an attached volume may write more than the disk of the home has room for.
 pub(crate) fn note_of_attach(home: &Home, volume: &VolumeView) {
-    if let Ok(space) = space(home)
+    if let Ok(space) = home.disk_space()
         && let Some(text) = at_attach(volume, space)
     {
         note(&text);
@@ -44,7 +42,7 @@ pub(crate) struct DiskWatch {
 impl DiskWatch {
     /// Looks; the text of a warning, once each time that the disk gets so full. `left` is what attached volumes may still take, bytes.
     pub(crate) fn look(&mut self, home: &Home, left: impl FnOnce() -> u64) -> Option<String> {
-        let space = space(home).ok()?;
+        let space = home.disk_space().ok()?;
         self.judge(space, left)
     }
 
@@ -65,12 +63,6 @@ impl DiskWatch {
             size(left())
         ))
     }
-}
-
-/// The space of the disk that holds the data of a home: its store may be a link to another disk.
-fn space(home: &Home) -> std::io::Result<DiskSpace> {
-    let store = home.store_dir();
-    DiskSpace::of(if store.exists() { &store } else { home.root() } as &Path)
 }
 
 #[cfg(test)]

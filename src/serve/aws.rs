@@ -294,6 +294,8 @@ fn services(
     sts: Sts,
     kms: &Arc<Kms>,
 ) -> anyhow::Result<Services> {
+    // Before EC2 attaches what it has.
+    let began_ms = SystemClock.now_ms();
     let options = ec2_options(args, home);
     let ec2 = Ec2::open(home.root(), Arc::clone(control), options)
         .context(Refusal::environment("EC2 of this home cannot be answered for"))?;
@@ -301,8 +303,12 @@ fn services(
     let ec2 = Arc::new(ec2.with_events(Arc::clone(&events)).with_kms(Arc::clone(kms)));
     let ebs = Ebs::open(home.root(), Arc::clone(&ec2))
         .context(Refusal::environment("the EBS direct APIs of this home cannot be answered for"))?;
-    let options =
-        monitoring::Options { instant: args.instant, events: Some(events), ..monitoring::Options::default() };
+    let options = monitoring::Options {
+        instant: args.instant,
+        events: Some(events),
+        began_ms,
+        ..monitoring::Options::default()
+    };
     let inventory = Arc::<Ec2>::clone(&ec2);
     let monitoring = Monitoring::open(home.root(), Arc::clone(control), inventory, options)
         .context(Refusal::environment("CloudWatch of this home cannot be answered for"))?;

@@ -6,6 +6,7 @@ use std::sync::{
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
+use ebbtide_cloud::front::Clock as _;
 use ebbtide_control::protocol::{Request, ServerChange, ServerChanged};
 use ebbtide_control::{ControlPlane, LiveControl, Names};
 use ebbtide_device::host::Home;
@@ -150,10 +151,10 @@ impl<'a> Changeable<'a> {
     }
 }
 
-/// Samples the volumes of a server without the AWS endpoint.
+/// Samples the volumes of a server without the AWS endpoint, from now on.
 fn sample(plane: &Arc<LiveControl>, home: &Home) -> anyhow::Result<Sampling> {
-    let control: Arc<dyn ControlPlane> = Arc::<LiveControl>::clone(plane);
-    Sampling::start(Volumes::new(control, home.clone()), Arc::new(SystemClock))
+    let volumes = Volumes::new(Arc::clone(plane), home.clone(), SystemClock.now_ms());
+    Sampling::start(volumes, Arc::new(SystemClock))
         .context(Refusal::environment("the server cannot sample its volumes"))
 }
 

@@ -158,11 +158,12 @@ fn serve(lock: HomeLock, args: &ServeArgs, level: LogLevel) -> anyhow::Result<Ex
     let (stop, stopped) = mpsc::channel();
     let ended = AtomicBool::new(false);
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).context("cannot watch for signals")?;
-    let attached = AttachedList::begin(&home, args.restore)?;
     // Before the socket, at which a command sees that the server is there.
     let running = Changeable::start(&plane, &home, level, &args.aws)?;
-    let service = Service::new(&*plane, &home, &running, &attached);
     let listener = Listener::bind(&home)?;
+    // After what can refuse to start: without --restore this empties the list of the last server.
+    let attached = AttachedList::begin(&home, args.restore)?;
+    let service = Service::new(&*plane, &home, &running, &attached);
     tracing::info!(home = %home.root().display(), host_sync = args.host_sync, "serving");
     std::thread::scope(|scope| {
         let handle = signals.handle();

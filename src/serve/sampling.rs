@@ -6,10 +6,10 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use ebbtide_cloud::front::Clock;
-use ebbtide_cloud::monitoring::{Monitoring, TickError};
-use ebbtide_control::{ControlError, ControlPlane, VolumeCounters};
+use ebbtide_cloud::monitoring::Monitoring;
+use ebbtide_control::{ControlError, LiveControl, VolumeCounters};
 use ebbtide_device::host::Home;
-use ebbtide_history::{History, Reading, SeriesKey};
+use ebbtide_history::{History, Options, Reading};
 
 /// Between samples, in milliseconds. Each is taken at the beginning of a second, so that one begins each minute.
 const EVERY_MS: u64 = 1_000;
@@ -26,10 +26,7 @@ pub(super) trait Sampled: Send {
 /// The volumes of the AWS endpoint and all others, for CloudWatch.
 impl Sampled for Arc<Monitoring> {
     fn tick(&mut self, now_ms: u64) -> anyhow::Result<()> {
-        Monitoring::tick(self, now_ms).map_err(|error| match error {
-            TickError::Control(error) => error.into(),
-            error => error.into(),
-        })
+        Ok(Monitoring::tick(self, now_ms)?)
     }
 
     fn close(&mut self, now_ms: u64) -> anyhow::Result<()> {
@@ -41,31 +38,29 @@ impl Sampled for Arc<Monitoring> {
 /// server that only creates and deletes has no file of it.
 #[derive(Debug)]
 pub(super) struct Volumes {
-    control: Arc<dyn ControlPlane>,
+    control: Arc<LiveControl>,
     home: Home,
+    began_ms: u64,
     history: Option<History>,
 }
 
 impl Volumes {
-    /// Those of a control plane, with their history in a home.
-    pub(super) fn new(control: Arc<dyn ControlPlane>, home: Home) -> Self {
-        Self { control, home, history: None }
+    /// Those of a control plane, with their history in a home from a time on, in milliseconds since 1970.
+    pub(super) fn new(control: Arc<LiveControl>, home: Home, began_ms: u64) -> Self {
+        Self { control, home, began_ms, history: None }
     }
 
     fn record(&mut self, now_ms: u64) -> anyhow::Result<()> {
-        let counters = self.control.counters()?;
+        let counters = self.control.sample()?;
         if self.history.is_none() && !counters.is_empty() {
             self.home.make_history()?;
-            self.history = Some(History::open(self.home.root(), ebbtide_history::Options::default())?);
+            self.history = Some(History::open(
+                self.home.root(),
+                Options { began_ms: self.began_ms, ..Options::default() },
+            )?);
         }
         let Some(history) = &self.history else { return Ok(()) };
-        let reading = |VolumeCounters { name, since, stats, .. }| Reading {
-            key: SeriesKey::volume(name),
-            kind: String::new(),
-            since,
-            stats,
-            balances: None,
-        };
+        let reading = |VolumeCounters { name, since, stats, .. }| Reading::of_volume(name, since, stats);
         history.record(now_ms, counters.into_iter().map(reading).collect())?;
         Ok(history.keep_up(now_ms)?)
     }
@@ -87,7 +82,7 @@ impl Sampled for Volumes {
 }
 
 fn is_stopping(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref(), Some(ControlError::Stopping))
+    error.chain().any(|cause| matches!(cause.downcast_ref(), Some(ControlError::Stopping)))
 }
 
 /// A running sampler.

@@ -52,12 +52,11 @@ impl<'a> Service<'a> {
     pub(super) fn handle(&self, request: Request, replies: &ReplySender<'_>) -> anyhow::Result<Completed> {
         // Whatever is wrong with a request, a server that stops reports that it does.
         self.plane.ready().map_err(refuse)?;
-        if let Request::ServerChange(change) = &request {
-            return Ok(clean(self.running.apply(change)?));
+        // Until the request is carried out: EC2 must not begin to look in between. A change of the server takes this lock itself.
+        let ec2 = (!matches!(request, Request::ServerChange(_))).then(|| self.running.ec2());
+        if let Some(ec2) = &ec2 {
+            leave_to_ec2(ec2, &request)?;
         }
-        // Until the request is carried out: EC2 must not begin to look in between.
-        let ec2 = self.running.ec2();
-        leave_to_ec2(&ec2, &request)?;
         self.carry_out(request, replies).map_err(|error| self.suggest(error))
     }
 

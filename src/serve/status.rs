@@ -11,27 +11,12 @@ use crate::text::{self, TextTable};
 use super::aws;
 
 /// The status of this process.
-pub(super) fn server_status(home: &Home, mut requests: RequestsView) -> ServerStatus {
-    let aws = aws::url(home);
-    if aws.is_none() {
-        // No client asks for counters then. The server itself does so for its history, each second.
-        requests.operations.iter_mut().filter(|view| view.operation == "counters").for_each(|view| {
-            let operation = std::mem::take(&mut view.operation);
-            *view = OperationView {
-                operation,
-                requests: 0,
-                running: 0,
-                failures: Vec::new(),
-                total_us: 0,
-                max_us: 0,
-            };
-        });
-    }
+pub(super) fn server_status(home: &Home, requests: RequestsView) -> ServerStatus {
     ServerStatus {
         pid: std::process::id(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         home: home.root().to_owned(),
-        aws,
+        aws: aws::url(home),
         requests,
     }
 }

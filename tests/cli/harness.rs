@@ -199,6 +199,16 @@ impl Drop for Home {
     }
 }
 
+/// Waits for what happens beside this test, a minute at most; `awaited` is what did not, in the words of the failure.
+#[track_caller]
+pub(crate) fn wait_until(awaited: &str, mut happened: impl FnMut() -> bool) {
+    let give_up = Instant::now() + Duration::from_secs(60);
+    while !happened() {
+        assert!(Instant::now() < give_up, "in a minute not seen: {awaited}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 /// Kills a process as the kernel's out-of-memory killer would, and waits until it is gone: its sockets
 /// are open until its last thread has ended, which may wait for a volume of its own for ever.
 pub(crate) fn kill_9(pid: u32) {

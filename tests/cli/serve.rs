@@ -8,7 +8,7 @@ use ebbtide_control::protocol;
 use ebbtide_history::{Durability, Store};
 use serde_json::Value;
 
-use crate::harness::{Home, Need, can, kill_9, left_of};
+use crate::harness::{Home, Need, can, kill_9, left_of, wait_until};
 
 #[test]
 fn a_home_has_one_server_at_a_time() {
@@ -63,9 +63,7 @@ fn minutes_of_volumes_are_recorded_without_the_aws_endpoint_and_a_home_without_a
     let socket = format!("unix:{}", home.sibling("db.sock").display());
     home.run(&["volume", "attach", "db", "--nbd", &socket]).ok();
     // The sample that sees the volume makes the file, and records it.
-    while !file.exists() {
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    wait_until("the file of minutes", || file.exists());
     let status = home.run_line("serve --status --json").ok().json();
     let mut operations = status["requests"]["operations"].as_array().unwrap().iter();
     let counters = operations.find(|row| row["operation"] == "counters").unwrap();
@@ -147,15 +145,11 @@ fn a_server_ends_although_a_client_does_not_read_its_answer() {
 /// Waits until a process is gone, or dead and not collected.
 #[track_caller]
 fn wait_for_end(pid: u32) {
-    let give_up = std::time::Instant::now() + std::time::Duration::from_secs(60);
     let lives = || {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         stat.rsplit(')').next().is_some_and(|rest| !rest.is_empty() && !rest.trim_start().starts_with('Z'))
     };
-    while lives() {
-        assert!(std::time::Instant::now() < give_up, "process {pid} does not end");
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    wait_until(&format!("the end of process {pid}"), || !lives());
 }
 
 #[test]

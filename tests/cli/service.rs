@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use ebbtide_history::{Durability, Store};
 
-use crate::harness::{EBBTIDE, Home, Need, Ran, can, kill_9, left_of, tool};
+use crate::harness::{EBBTIDE, Home, Need, Ran, can, kill_9, left_of, tool, wait_until};
 
 /// A server as systemd starts it; returns when it has said that it serves, with its status.
 struct Unit(Child);
@@ -110,6 +110,10 @@ fn a_volume_that_cannot_come_back_keeps_no_other_from_it_and_is_tried_again() {
     assert!(home.log().contains("could not be attached again"), "{}", home.log());
     unit.end();
     fs::remove_file(&sockets[0]).unwrap();
+    // A start without --restore that comes to nothing leaves the list as it is.
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    home.run_line(&format!("serve --aws {port}")).refused(3, &["cannot listen"]);
     let (unit, status) = Unit::start(&home, &[]);
     assert!(status.ends_with("2 of 2 volumes attached again"), "{status}: {}", home.log());
     unit.end();
@@ -125,7 +129,7 @@ fn a_running_server_changes_its_log_and_begins_the_aws_endpoint() {
     let changed = home.run_line("serve --change --log debug --json").ok().json();
     assert_eq!((&changed["log"], &changed["aws"]), (&"debug".into(), &serde_json::Value::Null));
     home.run_line("volume list").ok();
-    assert!(home.log().contains("DEBUG"), "{}", home.log());
+    wait_until("a line of level DEBUG", || home.log().contains("DEBUG"));
     let changed = home.run_line("serve --change --aws 0 --region eu-west-1 --log error").ok().stdout;
     let url = changed.lines().find_map(|line| line.strip_prefix("AWS endpoint: ")).unwrap();
     assert!(url.starts_with("http://127.0.0.1:"), "{changed}");
@@ -148,9 +152,7 @@ fn minutes_are_recorded_by_one_sampler_before_a_change_after_it_and_after_one_th
     let _ = fs::remove_file(&file);
     let socket = format!("unix:{}", home.sibling("db.sock").display());
     home.run(&["volume", "attach", "db", "--nbd", &socket]).ok();
-    while !file.exists() {
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    wait_until("the file of minutes", || file.exists());
     home.run_line("serve --change --aws 0").ok();
     let samples = || {
         let status = home.run_line("serve --status --json").ok().json();
@@ -158,9 +160,7 @@ fn minutes_are_recorded_by_one_sampler_before_a_change_after_it_and_after_one_th
         operations.iter().find(|row| row["operation"] == "counters").unwrap()["requests"].as_u64().unwrap()
     };
     let before = samples();
-    while samples() < before + 2 {
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    wait_until("two more samples", || samples() >= before + 2);
     home.run_line("serve --stop").ok();
     let store = Store::open(&home.root(), Durability::Process, u64::MAX).unwrap();
     let found = store.volume_minutes(&[("volume", "db")], 0..u64::MAX).unwrap();
@@ -237,5 +237,5 @@ fn an_attach_says_that_the_disk_of_the_home_is_smaller_than_what_a_volume_may_ta
     home.run_line("serve --stop").ok();
     fs::write(home.root().join("lost+found"), vec![7; 236 << 20]).unwrap();
     home.serve();
-    assert!(home.log().contains("the disk of the home is 9"), "{}", home.log());
+    wait_until("the warning of a full disk", || home.log().contains("the disk of the home is 9"));
 }

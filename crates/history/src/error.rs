@@ -20,7 +20,7 @@ pub enum HistoryError {
         /// The latest version that this program knows.
         known: i64,
     },
-    /// A series or a layout that is none.
+    /// A series or a layout that cannot be read.
     #[error("{FILE} is damaged: row {id} of {table}")]
     Damaged {
         /// The table.

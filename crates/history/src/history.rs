@@ -28,11 +28,19 @@ pub struct Options {
     pub most_minutes: u64,
     /// Under which names a series is found as active.
     pub marks: Marks,
+    /// When recording begins, in milliseconds since 1970. Of a volume that was attached before, what it did until it is first read
+    /// is another recorder's of the same process. 0: there was none.
+    pub began_ms: u64,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { durability: Durability::default(), most_minutes: 216_000_000, marks: |_, _| Vec::new() }
+        Self {
+            durability: Durability::default(),
+            most_minutes: 216_000_000,
+            marks: |_, _| Vec::new(),
+            began_ms: 0,
+        }
     }
 }
 
@@ -55,7 +63,7 @@ impl History {
         let store = Store::open(home, options.durability, options.most_minutes)?;
         Ok(Self {
             marks: options.marks,
-            recorder: Mutex::default(),
+            recorder: Mutex::new(Recorder::new(options.began_ms)),
             store: Mutex::new(store),
             kept_up: Mutex::default(),
         })

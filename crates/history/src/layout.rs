@@ -117,34 +117,6 @@ impl Layout {
         let columns = self.columns.iter().enumerate();
         columns.map(|(guess, column)| from.value(values, guess, (&column.name, column.aggregate))).collect()
     }
-
-    /// The values of an interval that consists of an earlier and a later one.
-    #[must_use]
-    pub fn combine(&self, earlier: &[Option<Value>], later: &[Option<Value>]) -> Vec<Option<Value>> {
-        let pairs = self.columns.iter().zip(earlier.iter().zip(later));
-        let combined = |(column, (earlier, later)): (&Column, (&Option<Value>, &Option<Value>))| match (
-            earlier, later,
-        ) {
-            (Some(earlier), Some(later)) => Some(column.aggregate.combine(*earlier, *later)),
-            (earlier, later) => later.or(*earlier),
-        };
-        pairs.map(combined).collect()
-    }
-}
-
-impl Aggregate {
-    fn combine(self, earlier: Value, later: Value) -> Value {
-        match (self, earlier, later) {
-            (Self::Sum | Self::Count, Value::Whole(a), Value::Whole(b)) => Value::Whole(a.saturating_add(b)),
-            (Self::Sum | Self::Count, Value::Real(a), Value::Real(b)) => Value::Real(a + b),
-            (Self::Minimum, Value::Whole(a), Value::Whole(b)) => Value::Whole(a.min(b)),
-            (Self::Minimum, Value::Real(a), Value::Real(b)) => Value::Real(a.min(b)),
-            (Self::Maximum, Value::Whole(a), Value::Whole(b)) => Value::Whole(a.max(b)),
-            (Self::Maximum, Value::Real(a), Value::Real(b)) => Value::Real(a.max(b)),
-            // Two kinds of numbers in one column do not occur.
-            (_, _, later) => later,
-        }
-    }
 }
 
 #[cfg(test)]
@@ -153,26 +125,6 @@ mod tests {
 
     const fn whole(number: u64) -> Option<Value> {
         Some(Value::Whole(number))
-    }
-
-    #[test]
-    fn two_intervals_become_one_by_the_aggregate_of_each_column() {
-        let gauge = |aggregate| ("threads_running", aggregate, Number::Real);
-        let layout = Layout::new([
-            ("questions", Aggregate::Sum, Number::Whole),
-            gauge(Aggregate::Sum),
-            ("threads_running", Aggregate::Count, Number::Whole),
-            gauge(Aggregate::Minimum),
-            gauge(Aggregate::Maximum),
-            gauge(Aggregate::Latest),
-            ("absent", Aggregate::Sum, Number::Whole),
-            ("once", Aggregate::Latest, Number::Whole),
-        ]);
-        let real = |number: f64| Some(Value::Real(number));
-        let earlier = [whole(7), real(10.0), whole(2), real(4.0), real(6.0), real(6.0), None, whole(3)];
-        let later = [whole(5), real(3.0), whole(1), real(3.0), real(3.0), real(3.0), None, None];
-        let both = [whole(12), real(13.0), whole(3), real(3.0), real(6.0), real(3.0), None, whole(3)];
-        assert_eq!(layout.combine(&earlier, &later), both);
     }
 
     #[test]

@@ -35,9 +35,19 @@ pub struct Reading {
     pub balances: Option<Balances>,
 }
 
+impl Reading {
+    /// That of a volume which has nothing but its name.
+    #[must_use]
+    pub fn of_volume(name: String, since: Nanos, stats: Stats) -> Self {
+        Self { key: SeriesKey::volume(name), kind: String::new(), since, stats, balances: None }
+    }
+}
+
 /// Volumes and instances in the minute that is not closed yet.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Recorder {
+    /// [`Options::began_ms`](crate::Options::began_ms).
+    began_ms: u64,
     /// The minute that is open; none before the first tick.
     minute: Option<u64>,
     open: BTreeMap<SeriesKey, Open>,
@@ -68,6 +78,11 @@ impl Open {
 }
 
 impl Recorder {
+    /// One that begins at a time, in milliseconds since 1970.
+    pub(crate) const fn new(began_ms: u64) -> Self {
+        Self { began_ms, minute: None, open: BTreeMap::new() }
+    }
+
     /// Takes readings at a time. Where a minute ends with them, its points are written.
     pub(crate) fn tick(
         &mut self,
@@ -131,7 +146,7 @@ impl Recorder {
         now_ms: u64,
         Reading { key, kind, since, stats: latest, balances }: Reading,
     ) -> Result<(), HistoryError> {
-        let first = beginning(since, &latest, now_ms);
+        let first = beginning(since, &latest, now_ms, self.began_ms);
         let open = match self.open.entry(key) {
             Entry::Vacant(vacant) => {
                 let before = minute_of_key(store, vacant.key(), minute)?;
@@ -163,10 +178,16 @@ fn minute_of_key(store: &Store, key: &SeriesKey, minute: u64) -> Result<VolumeMi
     Ok(found)
 }
 
-/// The counters from which an attachment that was not seen before is counted: from its own beginning, if that is recent.
-fn beginning(since: Nanos, stats: &Stats, now_ms: u64) -> Stats {
+/// The counters from which an attachment that was not seen before is counted: from its own beginning, if that is recent and no
+/// other recorder has had it.
+fn beginning(since: Nanos, stats: &Stats, now_ms: u64, began_ms: u64) -> Stats {
     let since_ms = since.0 / 1_000_000;
-    if since_ms.saturating_add(MINUTE_MS) < now_ms { *stats } else { Stats { at: since, ..Stats::default() } }
+    let is_recorded = since_ms < began_ms;
+    if is_recorded || since_ms.saturating_add(MINUTE_MS) < now_ms {
+        *stats
+    } else {
+        Stats { at: since, ..Stats::default() }
+    }
 }
 
 #[cfg(test)]

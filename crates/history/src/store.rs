@@ -150,7 +150,7 @@ impl Store {
     /// numbers.
     ///
     /// # Errors
-    /// SQLite refuses; a layout that is none.
+    /// SQLite refuses; a layout that cannot be read.
     pub fn scan(
         &self,
         tier: Tier,
@@ -246,7 +246,7 @@ impl Store {
     /// The series that are selected, in the order in which they were first written.
     ///
     /// # Errors
-    /// SQLite refuses; a series that is none.
+    /// SQLite refuses; a series that cannot be read.
     pub fn series(&self, selector: Selector<'_>) -> Result<Vec<SeriesRow>, HistoryError> {
         let (tail, parameters) = selected(selector);
         let sql = format!("SELECT s.id, s.subject, s.labels, s.latest, s.marks {tail}");

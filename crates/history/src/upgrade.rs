@@ -71,7 +71,7 @@ pub(crate) fn bring_up(connection: &mut Connection) -> Result<(), HistoryError> 
     debug_assert_eq!(first, 1, "chunks of before have this layout");
     if found > 0 {
         move_series(&transaction)?;
-        move_minutes(&transaction)?;
+        move_minutes(&transaction, first)?;
         move_gauges(&transaction)?;
     }
     transaction.pragma_update(None, "user_version", VERSION)?;
@@ -137,19 +137,13 @@ fn move_series(transaction: &Transaction<'_>) -> Result<(), HistoryError> {
 }
 
 /// The minutes of volumes and instances that are not packed yet.
-fn move_minutes(transaction: &Transaction<'_>) -> Result<(), HistoryError> {
+fn move_minutes(transaction: &Transaction<'_>, layout: i64) -> Result<(), HistoryError> {
     let mut statement = transaction.prepare("SELECT * FROM earlier_minutes")?;
     let mut rows = statement.query(())?;
     while let Some(row) = rows.next()? {
         let (series, minute): (i64, i64) = (row.get("series")?, row.get("minute")?);
         let kind: String = row.get("kind")?;
-        insert_point(
-            transaction,
-            (series, minute),
-            layout_id(transaction, &LAYOUT)?,
-            &kind,
-            &counters(row)?.values(),
-        )?;
+        insert_point(transaction, (series, minute), layout, &kind, &counters(row)?.values())?;
     }
     drop(rows);
     drop(statement);
@@ -158,6 +152,7 @@ fn move_minutes(transaction: &Transaction<'_>) -> Result<(), HistoryError> {
 
 /// The metrics that are neither of volumes nor of instances.
 fn move_gauges(transaction: &Transaction<'_>) -> Result<(), HistoryError> {
+    let layout = layout_id(transaction, &GAUGE_LAYOUT)?;
     let mut statement = transaction.prepare("SELECT * FROM gauge_series")?;
     let mut rows = statement.query(())?;
     while let Some(row) = rows.next()? {
@@ -172,13 +167,7 @@ fn move_gauges(transaction: &Transaction<'_>) -> Result<(), HistoryError> {
         let mut values = statement.query([id])?;
         while let Some(row) = values.next()? {
             let value = [Some(Value::Real(row.get(1)?))];
-            insert_point(
-                transaction,
-                (series, row.get(0)?),
-                layout_id(transaction, &GAUGE_LAYOUT)?,
-                "",
-                &value,
-            )?;
+            insert_point(transaction, (series, row.get(0)?), layout, "", &value)?;
         }
     }
     drop(rows);

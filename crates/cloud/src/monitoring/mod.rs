@@ -62,6 +62,8 @@ pub struct Options {
     pub bounds: Bounds,
     /// Takes changes of alarms' states; none: they are in the history alone.
     pub events: Option<Arc<dyn EventSink>>,
+    /// When it begins to record ([`ebbtide_history::Options::began_ms`]).
+    pub began_ms: u64,
 }
 
 /// The CloudWatch service of a home.
@@ -109,6 +111,7 @@ impl Monitoring {
                 durability: Durability::Disk,
                 most_minutes: options.bounds.minutes,
                 marks: recorded::marks,
+                began_ms: options.began_ms,
             },
         )?;
         let db = Db::open(home, options.bounds.history)?;

@@ -73,13 +73,11 @@ impl Monitoring {
             let stats = Stats { at: Nanos(now_ms.saturating_mul(1_000_000)), ..Stats::default() };
             readings.push(Reading { key, kind: INSTANCE.to_owned(), since: Nanos::ZERO, stats, balances });
         }
-        readings.extend(by_name.into_values().map(|VolumeCounters { name, since, stats, .. }| Reading {
-            key: SeriesKey::volume(name),
-            kind: String::new(),
-            since,
-            stats,
-            balances: None,
-        }));
+        readings.extend(
+            by_name
+                .into_values()
+                .map(|VolumeCounters { name, since, stats, .. }| Reading::of_volume(name, since, stats)),
+        );
         Ok(readings)
     }
 }

@@ -93,6 +93,15 @@ impl LiveControl {
         Names { volumes, snapshots, pending }
     }
 
+    /// The counters of attached volumes, for the server's own history: nobody has asked for them, so that it is not counted.
+    ///
+    /// # Errors
+    /// The server stops.
+    pub fn sample(&self) -> Result<Vec<VolumeCounters>, ControlError> {
+        self.ready()?;
+        Ok(self.counters_of_all())
+    }
+
     /// The catalogue with this home's overrides. It is read anew for each request, so that a
     /// calibration counts at once.
     fn catalog(&self) -> Result<Catalog, ControlError> {

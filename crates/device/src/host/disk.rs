@@ -37,6 +37,5 @@ impl DiskSpace {
 /// # Errors
 /// Where there is no such directory or the host does not report it.
 pub fn free_bytes(dir: &Path) -> std::io::Result<u64> {
-    let disk = rustix::fs::statvfs(dir)?;
-    Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
+    Ok(DiskSpace::of(dir)?.free_bytes)
 }

@@ -9,6 +9,8 @@ use rustix::fs::{FileType, FlockOperation, Stat, flock, fstat};
 
 use ebbtide_dir::{Access, Dir, identity, make_file_private};
 
+use super::disk::DiskSpace;
+
 /// The permissions by which others than the owner may change a directory.
 const OTHERS_WRITE: u32 = 0o022;
 
@@ -311,12 +313,23 @@ impl Home {
         renamed.and_then(|()| self.dir.sync()).map_err(io("write", &path))
     }
 
-    /// Bytes that are free on the disk that holds the home, for those without privileges.
+    /// The space of the disk that holds the data of volumes, for those without privileges: the store may be a link to another
+    /// disk.
     ///
     /// # Errors
     /// The host does not report it.
+    pub fn disk_space(&self) -> Result<DiskSpace, HomeError> {
+        let store = self.store_dir();
+        let dir = if store.exists() { &store } else { &self.root };
+        DiskSpace::of(dir).map_err(io("ask for the free space of", dir))
+    }
+
+    /// Bytes that are free there.
+    ///
+    /// # Errors
+    /// As [`Self::disk_space`].
     pub fn free_bytes(&self) -> Result<u64, HomeError> {
-        super::free_bytes(&self.root).map_err(io("ask for the free space of", &self.root))
+        Ok(self.disk_space()?.free_bytes)
     }
 
     /// The process that has, or last had, the lock, as it wrote it down.

@@ -117,3 +117,22 @@ fn a_minute_without_a_volume_writes_nothing() {
     history.publish().unwrap();
     assert_eq!(history.store().series(crate::Selector::default()).unwrap(), []);
 }
+
+#[test]
+fn a_recorder_that_follows_another_in_one_process_counts_an_attachment_from_its_first_reading() {
+    let dir = tempfile::tempdir().unwrap();
+    let first = history(dir.path());
+    pass(&first, START_MS, 0..=30);
+    first.publish().unwrap();
+    drop(first);
+    // The volume stays attached meanwhile.
+    let began_ms = START_MS + 30_500;
+    let options = Options { durability: Durability::Disk, began_ms, ..Options::default() };
+    let second = History::open(dir.path(), options).unwrap();
+    pass(&second, START_MS, 31..=60);
+    // The second between both is nobody's.
+    assert_eq!(writes(&second), [(0, 590)]);
+    // What is attached later is counted from its beginning.
+    pass(&second, START_MS + 70_000, 71..=125);
+    assert_eq!(writes(&second)[1], (1, 500));
+}
