@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::candidate::CandidateArgs;
+use crate::config::{Kind, Slot};
 
 const EXAMPLES: &str = "Examples:
   ebbtide crash --list
@@ -40,7 +41,7 @@ pub(crate) struct CrashArgs {
     /// Leave out the experiment of the lab that measures what the risk buys
     #[arg(long, requires = "experiment")]
     pub(super) no_gain: bool,
-    /// Print what the report has to each figure too: moments, bad cuts, settings, stints and remarks
+    /// Print all sections of the report but charts and claims of documents
     #[arg(long)]
     pub(super) details: bool,
     /// Directory for the results and the report [default: NAME-DATE-TIME here]
@@ -71,7 +72,7 @@ pub(crate) struct CrashArgs {
     pub(super) seed: Option<u64>,
     /// AWS region whose prices the report shows [default: us-east-1, or that of the home's catalog.toml]
     #[arg(long, value_name = "REGION")]
-    pub(crate) region: Option<String>,
+    pub(super) region: Option<String>,
     /// List the images of bad cuts that are kept
     #[arg(long, conflicts_with_all = ["experiment", "delete_kept", "replay"])]
     pub(super) kept: bool,
@@ -86,4 +87,13 @@ pub(crate) struct CrashArgs {
     pub(super) delete_kept: Option<String>,
     #[command(flatten)]
     pub(super) candidate: CandidateArgs,
+}
+
+impl CrashArgs {
+    /// The values that may be names of the user's file.
+    pub(crate) fn slots(&mut self) -> Vec<Slot<'_>> {
+        let mut slots = Slot::all(Kind::Volume, &mut self.candidate.volume);
+        slots.extend(Slot::all(Kind::Region, &mut self.region));
+        slots
+    }
 }

@@ -42,7 +42,7 @@ pub(super) struct CandidateArgs {
     interval: Option<Duration>,
     /// The volume that the server's files are on, such as gp3:size=500GiB: its limits decide
     #[arg(long, value_name = "SPEC")]
-    volume: Option<String>,
+    pub(super) volume: Option<String>,
     /// The file system of the data files: ext4-bigalloc (clusters of 16 KiB, on a device whose start is a multiple of
     /// 16 KiB), ext4 or xfs. Only the first keeps pages in one piece
     #[arg(long, value_name = "FS")]

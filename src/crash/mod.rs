@@ -371,7 +371,9 @@ fn replay(
         let document = lab::page::replayed(&replayed, &home.root().display().to_string());
         write(&document.to_text(text))?;
     }
-    if args.keep_running {
+    if args.keep_running && replayed.now.recovery.is_none() {
+        crate::text::note("no server is left up: none came up on the image");
+    } else if args.keep_running {
         lab::keep_running(home.root(), seed, server.as_ref(), &catalog, &cancel, &mut |left| {
             left_running(left, json);
         })
@@ -383,11 +385,12 @@ fn replay(
 /// Prints how to look at a server that is left up.
 fn left_running(left: &lab::LeftRunning<'_>, json: bool) {
     let client = if left.binary.is_mariadb() { "mariadb" } else { "mysql" };
-    let [options, socket] = left.server.client_options();
+    let command: Vec<String> = left.server.client_options().iter().map(|word| quoted(word)).collect();
     let text = format!(
-        "\nthe recovered server is up on a copy of the image; what you change is thrown away\n{client} {options} {socket}\n\
+        "\nthe recovered server is up on a copy of the image; what you change is thrown away\n{client} {}\n\
          socket: {}\ndata: {}\nCtrl-C ends it, unmounts, detaches and deletes the copy",
-        socket.trim_start_matches("--socket="),
+        command.join(" "),
+        left.server.socket().display(),
         left.data.display()
     );
     if json { crate::text::note(text.trim_start()) } else { line(&text) }

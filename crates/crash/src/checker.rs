@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use ebbtide_device::store::StoreError;
 use ebbtide_lab::experiment::Role;
 use ebbtide_lab::run::error::{StepError, chain};
-use ebbtide_lab::run::home::TRIAL_PREFIX;
+use ebbtide_lab::run::home::{Lab, TRIAL_PREFIX};
 use ebbtide_load::DATABASE;
 use ebbtide_load::invariant::{Evidence as Shown, Findings, Rule};
 use ebbtide_load::{LoadError, Session};
@@ -96,12 +96,7 @@ impl Checker<'_> {
         let mounted = match attached {
             Ok(mounted) => mounted,
             Err(error) => {
-                for role in images.keys() {
-                    match store.delete_volume(&name(*role)) {
-                        Ok(()) | Err(StoreError::NotFound { .. }) => {}
-                        Err(error) => self.context.lab.note_trouble(format!("{}: {error}", name(*role))),
-                    }
-                }
+                delete_copies(self.context.lab, images.keys().map(|role| name(*role)));
                 cut.verdicts.push(refused(error)?);
                 return Ok(());
             }
@@ -400,9 +395,19 @@ fn files_of_statements(dir: &Path) -> String {
     if found.is_empty() { "none".to_owned() } else { found.join(", ") }
 }
 
+/// Deletes copies of images that were not all attached. Those that were are gone already.
+pub(super) fn delete_copies(lab: &Lab, names: impl Iterator<Item = String>) {
+    for name in names {
+        match lab.host.store().delete_volume(&name) {
+            Ok(()) | Err(StoreError::NotFound { .. }) => {}
+            Err(error) => lab.note_trouble(format!("{name}: {error}")),
+        }
+    }
+}
+
 /// Starts a server that is to recover. One that crashes without a report of damage is started a second time, as a service
 /// manager does; how the first start ended is beside its outcome then.
-fn start(plan: &ServerPlan) -> (Result<Server, ServerError>, Option<Failure>) {
+pub(super) fn start(plan: &ServerPlan) -> (Result<Server, ServerError>, Option<Failure>) {
     match Server::start(plan, &|_| ()) {
         Err(first) if is_crash(&first) => {
             let failure = Failure { why: first.to_string(), log: last(first.log()) };

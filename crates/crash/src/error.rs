@@ -43,6 +43,9 @@ pub enum KeptError {
     /// A server that was to be left up does not come up on the image.
     #[error("the server does not come up on the image: {}{}", .0.chain(), last_lines(.0.log()))]
     NotUp(Box<StepError>),
+    /// A server that was left up died, or could not be ended.
+    #[error("the server that was left up did not end well: {}{}", .0.chain(), last_lines(.0.log()))]
+    NotEnded(Box<StepError>),
 }
 
 /// The end of a server's log, to follow a message.
@@ -56,7 +59,7 @@ impl KeptError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Run(error) => error.hint(),
-            Self::NotUp(_) => None,
+            Self::NotUp(_) | Self::NotEnded(_) => None,
             Self::NotKept { .. } => Some("'ebbtide crash --kept' lists those that are".to_owned()),
             Self::ServerGone { named, .. } => {
                 let named = named.as_ref().map(|named| format!("; it was --server {named} then"));
@@ -76,7 +79,7 @@ impl KeptError {
     pub fn is_environment(&self) -> bool {
         match self {
             Self::Run(error) => error.is_environment(),
-            Self::ServerGone { .. } | Self::NotUp(_) => true,
+            Self::ServerGone { .. } | Self::NotUp(_) | Self::NotEnded(_) => true,
             Self::NotKept { .. } | Self::OtherServer { .. } => false,
         }
     }

@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 use serde::Serialize;
 
 use super::binlog::has_binlog;
-use super::checker::Checker;
+use super::checker::{self, Checker};
 use super::cutter::{self, CutState, Images, PendingCut};
 use super::error::KeptError;
 use super::kept_images::{ImageRetention, KeptMeta, can_be_asked_again, read, snapshots};
@@ -124,7 +124,7 @@ pub struct LeftRunning<'a> {
 /// answers. Nothing of it is left then: the server is ended, its volumes are unmounted, detached and deleted.
 ///
 /// # Errors
-/// As [`replay`], and [`KeptError::NotUp`].
+/// As [`replay`], [`KeptError::NotUp`] and [`KeptError::NotEnded`].
 pub fn keep_running(
     home: &Path,
     seed: u64,
@@ -135,27 +135,31 @@ pub fn keep_running(
 ) -> Result<(), KeptError> {
     let kept = KeptImage::open(home, seed, given, catalog, cancel)?;
     let context = kept.context(cancel);
-    kept.volumes(seed)?;
+    let images = kept.volumes(seed)?;
     let not_up = |error: StepError| KeptError::NotUp(Box::new(error));
     // The volumes stay without limits: a look need not wait for them.
-    let mounted =
-        MountedArm::of_images(context, |role| cutter::image_name(seed, role), &|_| ()).map_err(not_up)?;
+    let mounted = MountedArm::of_images(context, |role| cutter::image_name(seed, role), &|_| ());
+    let mounted = mounted.map_err(|error| {
+        checker::delete_copies(&kept.lab, images.into_values());
+        not_up(error)
+    })?;
     recovery::own_binlog_index(&mounted.layout())
         .map_err(|error| not_up(StepError::HostFailed(format!("the binary log: {}", chain(&error)))))?;
     let plan = mounted.plan(context, "kept");
     let (layout, work) = (plan.layout.clone(), plan.work.clone());
     let plan = plan.for_recovery(layout, work);
-    let server = Server::start(&plan, &|_| ()).map_err(|error| not_up(error.into()))?;
+    let server = checker::start(&plan).0.map_err(|error| not_up(error.into()))?;
     on_up(&LeftRunning { server: &server, data: mounted.layout().data, binary: &kept.binary });
     while !cancel.is_cancelled() && server.end() == ProcessEnd::Running {
         std::thread::sleep(LOOK_EVERY);
     }
+    // One that was shut down has ended as it was asked to.
+    let died = server.died().filter(|_| server.end() != ProcessEnd::Exited { code: 0 });
     // What it has in memory is on no volume that is kept.
     let ended = server.kill();
     drop(mounted);
-    ended.map_err(|error| not_up(error.into()))?;
     kept.lab.host.store().settle();
-    Ok(())
+    died.map_or(ended.map(drop), Err).map_err(|error| KeptError::NotEnded(Box::new(error.into())))
 }
 
 /// How often a server that is left up is looked at.

@@ -157,7 +157,8 @@ impl Server {
     }
 
     /// Its socket.
-    pub(crate) fn socket(&self) -> std::path::PathBuf {
+    #[must_use]
+    pub fn socket(&self) -> std::path::PathBuf {
         self.launched.work().socket()
     }
 

@@ -39,8 +39,14 @@ pub fn replayed(replayed: &Replayed, home: &str) -> Report {
         blocks.push(Block::Heading(format!("{} while it recovered", replayed.server.name())));
         blocks.extend(telling.into_iter().map(Block::Text));
     }
-    let look = format!("{} --keep-running", replay(home, now.seed));
-    blocks.push(Block::Listing(Listing { label: "Next, a look at the recovered server".into(), text: look }));
+    // Without a recovery no server came up.
+    if now.recovery.is_some() {
+        let look = format!("{} --keep-running", replay(home, now.seed));
+        blocks.push(Block::Listing(Listing {
+            label: "Next, a look at the recovered server".into(),
+            text: look,
+        }));
+    }
     let sections = vec![
         Section::new("", blocks),
         details("All evidence", evidence.into_iter().map(|line| line.trim().to_owned())),

@@ -165,7 +165,7 @@ fn gains(summary: &Summary) -> Vec<String> {
     let size = |gain: &Gain| gain.tps.map_or(0.0, |tps| tps.ratio.ln().abs());
     gains.sort_by(|a, b| size(b).total_cmp(&size(a)));
     let mut sentences: Vec<String> =
-        gains.iter().take(GAINS).filter_map(|gain| carries(summary, gain)).collect();
+        gains.iter().take(GAINS).filter_map(|gain| Some(carries(summary, gain, "carries")? + ".")).collect();
     let undecided: Vec<String> =
         summary.comparisons.iter().filter_map(|gain| probably(summary, gain)).collect();
     if gains.is_empty() && !summary.comparisons.is_empty() && undecided.is_empty() {
@@ -195,12 +195,12 @@ fn probably(summary: &Summary, gain: &Gain) -> Option<String> {
     let fewest = stints(gain.arm)?.min(stints(gain.baseline)?);
     let tested = summary.comparisons.iter().filter(|gain| gain.tps.is_some()).count();
     let undecided = Undecided::of_ratio(&tps, tested, u32::try_from(fewest).unwrap_or(u32::MAX), LEAST)?;
-    let carries = carries(summary, gain)?;
+    let (verb, joint) = match undecided {
+        Undecided::Corrected { .. } => ("probably carries", ", "),
+        Undecided::Small(_) => ("carries", ", by "),
+    };
     let words = undecided.words("--set trial.repeats=");
-    Some(format!(
-        "{}, {words}.",
-        carries.trim_end_matches('.').replacen(" carries ", " probably carries ", 1)
-    ))
+    Some(format!("{}{joint}{words}.", carries(summary, gain, verb)?))
 }
 
 /// What the lab measured of what the risk buys, in sentences: all curves, or the largest differences.
@@ -216,7 +216,8 @@ pub fn gained(run: &CrashRun) -> Vec<String> {
     first.map(|text| format!("{name}: {text}")).collect()
 }
 
-fn carries(summary: &Summary, gain: &Gain) -> Option<String> {
+/// What an arm carries beside the one that it is held against, without an end.
+fn carries(summary: &Summary, gain: &Gain, verb: &str) -> Option<String> {
     let (arm, baseline, tps) = (summary.arms.get(gain.arm)?, summary.arms.get(gain.baseline)?, gain.tps?);
     let more = match tps.ratio {
         times if times >= 2.0 => format!("{} times the transactions of", print::short(times)),
@@ -226,7 +227,7 @@ fn carries(summary: &Summary, gain: &Gain) -> Option<String> {
     let interval = tps
         .interval
         .map_or(String::new(), |interval| format!(" (95% interval: {})", print::change_interval(&interval)));
-    Some(format!("{} carries {more} {}{interval}.", arm.name, baseline.name))
+    Some(format!("{} {verb} {more} {}{interval}", arm.name, baseline.name))
 }
 
 fn unverified(summary: &Summary) -> Option<String> {
