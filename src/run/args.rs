@@ -45,7 +45,7 @@ pub(crate) struct RunArgs {
     /// The short form: the file's [quick], else fewer and shorter trials of the same arms
     #[arg(long)]
     pub(super) quick: bool,
-    /// Print what the report has to each figure too: limits, latencies, settings, trials and remarks
+    /// Print all sections of the report but charts and claims of documents
     #[arg(long)]
     pub(super) details: bool,
     /// Directory for the results and the report [default: NAME-DATE-TIME here]

@@ -7,8 +7,8 @@ use anyhow::Context as _;
 use ebbtide_catalog::Catalog;
 use ebbtide_crash::CrashOptions;
 use ebbtide_lab::document_set::{
-    DocumentSet, Ended, Labs, SetError, SetPlace, Step, again, answer, is_cut, is_there, plan as plan_of_set,
-    read, waiting,
+    DocumentSet, Ended, Labs, SetError, SetPlace, Step, again, answer, is_there, plan as plan_of_set, read,
+    waiting,
 };
 use ebbtide_lab::documents::{DocumentResults, ExperimentState, FILE, SCHEMA_VERSION};
 use ebbtide_lab::experiment::{
@@ -100,7 +100,7 @@ fn refuse_set(error: &SetError) -> anyhow::Error {
 
 /// An experiment of the set as it would run on a server: those of the crash lab with their canaries.
 fn planned(experiment: Experiment, catalog: &Catalog, server: &Binary) -> Result<Plan, ExperimentError> {
-    if is_cut(&experiment) {
+    if experiment.is_cut() {
         return Ok(ebbtide_crash::plan(experiment, catalog, server)?.plan().clone());
     }
     lab::plan(experiment, catalog, server)
@@ -196,11 +196,11 @@ impl SetLabs<'_> {
         let (home, server) =
             (self.place.path().display().to_string(), self.server.path.display().to_string());
         let place = SetPlace { home: &home, server: &server, over_limit: self.over_limit };
-        let command = again(step.run, self.quick, self.seed, is_cut(&experiment), place);
+        let command = again(step.run, self.quick, self.seed, experiment.is_cut(), place);
         let (home, ebbtide) = (self.home.clone(), version::of_results());
         let overrides = self.overrides.clone();
         let shown = Shown { json: self.json, prefix: step.prefix };
-        if is_cut(&experiment) {
+        if experiment.is_cut() {
             let plan =
                 ebbtide_crash::plan(experiment, &self.catalog, &self.server).map_err(refuse_experiment)?;
             let options = CrashOptions {
@@ -309,7 +309,7 @@ mod tests {
         for run in documents() {
             let experiment = run.load(true, 7).unwrap();
             let place = SetPlace { home: "/srv/my home", server: "/usr/sbin/mariadbd", over_limit: false };
-            let words = again(run, true, 7, is_cut(&experiment), place);
+            let words = again(run, true, 7, experiment.is_cut(), place);
             let cli = crate::cli::Cli::try_parse_from(ebbtide_text::shell_words::unquoted(&words).unwrap())
                 .unwrap();
             let changes = match &cli.command {

@@ -30,12 +30,6 @@ pub fn is_there(out: &Path) -> bool {
     out.join(FILE).is_file()
 }
 
-/// Whether an experiment is for the crash lab.
-#[must_use]
-pub fn is_cut(experiment: &Experiment) -> bool {
-    experiment.arms.iter().any(|arm| arm.crash.is_some())
-}
-
 /// Results with which a set does not go on.
 #[derive(Debug, thiserror::Error)]
 pub enum SetError {

@@ -69,7 +69,8 @@ impl Report {
         for section in &self.sections {
             let word = section.word();
             // Charts have no form as text; the answer itself needs no word.
-            let is_written = section.blocks.iter().any(|block| !matches!(block, Block::Plots(_)));
+            let is_written = section.is_for(Medium::Text)
+                && section.blocks.iter().any(|block| !matches!(block, Block::Plots(_)));
             if is_written && !word.is_empty() && !known.iter().any(|other| *other == word) {
                 known.push(word.into_owned());
             }

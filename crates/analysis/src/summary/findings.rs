@@ -90,6 +90,11 @@ pub fn headline(design: &Design, summary: &Summary) -> Option<Headline> {
         let sides = Some((compared.arm, compared.baseline));
         return Some(Headline { verdict, why: why(&cause), sides });
     }
+    // Curves without a point under load, and nothing beside them.
+    if let Some(gain) = summary.curves.first() {
+        let verdict = curve(summary, gain).trim_end_matches('.').to_owned();
+        return Some(Headline { verdict, why: None, sides: None });
+    }
     let (verdict, cause) = summary.arms.iter().find_map(single)?;
     Some(Headline { verdict, why: why(&cause), sides: None })
 }
@@ -117,7 +122,7 @@ fn alike<'a>(summary: &Summary, ordered: &[&'a Compared], compared: &Compared) -
         return Vec::new();
     }
     let same = |other: &&Compared| {
-        quiet(other) && other.axis == compared.axis && other.baseline == compared.baseline
+        other.axis == compared.axis && other.baseline == compared.baseline && quiet(other)
     };
     ordered.iter().copied().filter(same).collect()
 }

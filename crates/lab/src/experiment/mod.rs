@@ -154,7 +154,7 @@ pub fn load_gain(experiment: &Experiment, quick: bool) -> Result<Option<Experime
         ExperimentError::Unreadable { source, .. } => refused(format!("{error}: {source}")),
         _ => refused(error.to_string()),
     })?;
-    if found.arms.iter().any(|arm| arm.crash.is_some()) {
+    if found.is_cut() {
         return Err(refused("its power is cut: name an experiment that 'ebbtide run' measures".to_owned()));
     }
     Ok(Some(found))

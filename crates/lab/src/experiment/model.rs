@@ -173,11 +173,17 @@ impl Experiment {
         }
     }
 
+    /// Whether the crash lab runs it: the power of an arm is cut.
+    #[must_use]
+    pub fn is_cut(&self) -> bool {
+        self.arms.iter().any(|arm| arm.crash.is_some())
+    }
+
     /// The command that runs these arms where the short form leaves one of them out; None where it does not.
     #[must_use]
     pub fn full_form(&self, arms: &[&str]) -> Option<String> {
         let is_left = arms.iter().any(|arm| self.left_to_full.iter().any(|left| left == arm));
-        let lab = if self.arms.iter().any(|arm| arm.crash.is_some()) { "crash" } else { "run" };
+        let lab = if self.is_cut() { "crash" } else { "run" };
         let arms = ebbtide_text::shell_words::quoted(&arms.join(","));
         is_left.then(|| format!("ebbtide {lab} {} --arms {arms}", self.name))
     }

@@ -23,8 +23,7 @@ const MEASURE_BEFORE_CUTS_S: u32 = 10;
 
 /// What the short form changes. It goes before what the command line gives, which wins.
 pub(super) fn changes(full: &Experiment) -> Vec<ArmChange> {
-    let is_cut = full.arms.iter().any(|arm| arm.crash.is_some());
-    let repeats = full.trial.repeats.min(if is_cut { 1 } else { REPEATS });
+    let repeats = full.trial.repeats.min(if full.is_cut() { 1 } else { REPEATS });
     let of_all = set_option::of_all("trial", "repeats", patch_of(&repeats.to_string()));
     std::iter::once(of_all).chain(full.arms.iter().flat_map(of_arm)).collect()
 }

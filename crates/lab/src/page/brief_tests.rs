@@ -81,6 +81,16 @@ fn more_remarks_than_one_are_counted() {
     assert!(shown.lines().count() <= 23, "{shown}");
 }
 
+#[test]
+fn curves_that_nobody_measured_under_load_are_the_answer_and_not_an_arm_by_itself() {
+    let run = synthetic::curve(3, 30, 7);
+    let mut summary = summarize(&run);
+    summary.curves.iter_mut().for_each(|gain| gain.loaded = None);
+    let shown = text(&run, &summary, 400, false);
+    let first = shown.lines().next().unwrap();
+    assert!(first.contains("narrow") && first.contains("times "), "{first}");
+}
+
 /// Runs of four arms, the second of which carries more and more of what the first does.
 fn rising() -> impl Iterator<Item = LabRun> {
     (0..60).map(|step| {

@@ -129,7 +129,7 @@ fn arm(arm: &Arm, data_bytes: u64) -> String {
 
 /// How much is run, and how long all of it takes.
 fn amount(experiment: &Experiment, gain: Option<&Experiment>) -> String {
-    let is_cut = experiment.arms.iter().any(|arm| arm.crash.is_some());
+    let is_cut = experiment.is_cut();
     let took = experiment::estimate(experiment);
     let trials = |experiment: &Experiment, noun: &str| {
         let (arms, repeats) = (count(experiment.arms.len(), "arm"), count(experiment.trial.repeats, noun));
