@@ -3,7 +3,7 @@
 
 use ebbtide_load::{Arrival, Ended, ErrorCount, Latency, OpenLoop, StatementLatency};
 use ebbtide_report::{Block, Cell, Fact, Listing, Note, Report, Section, Table};
-use ebbtide_text::{count, fixed, latency, percent, rough, whole};
+use ebbtide_text::{count, fixed, latency, percent, rough};
 
 use super::summary::LoadSummary;
 use super::text;
@@ -51,10 +51,10 @@ pub(super) fn document(
 /// Transactions a second.
 fn rate(report: &LoadSummary<'_>) -> String {
     let rate = if report.elapsed_s > 0.0 { report.totals.events as f64 / report.elapsed_s } else { 0.0 };
-    if rate >= 99.95 { whole(rate) } else { fixed(rate, 1) }
+    ebbtide_text::rate(rate)
 }
 
-/// `at 16 connections over 10 s, p95 31.4 ms, p99 45.2 ms, 0 errors`.
+/// `at 16 connections over 10 s; p50 16.0 ms, p95 31.4 ms, p99 45.2 ms; 0 errors`.
 pub(super) fn conditions(report: &LoadSummary<'_>) -> String {
     let arrivals = match report.clients.arrival {
         Arrival::Closed => format!("at {}", count(report.clients.connections, "connection")),

@@ -13,8 +13,7 @@ pub(super) struct LoadSummary<'a> {
     pub(super) elapsed_s: f64,
     pub(super) totals: &'a Totals,
     pub(super) response: &'a Latency,
-    /// Which percentile is in sysbench's lines, and what it is, us.
-    pub(super) percentile: f64,
+    /// The percentile of sysbench's lines ([`ClientOptions::percentile`]), us.
     pub(super) percentile_us: f64,
     pub(super) service: Option<&'a Latency>,
     pub(super) omission: Option<&'a Omission>,
@@ -38,7 +37,6 @@ macro_rules! load_summary {
             elapsed_s: $of.elapsed_s,
             totals: &$of.totals,
             response: &$of.response,
-            percentile: $clients.percentile,
             percentile_us: $of.percentile_us,
             service: $of.service.as_ref(),
             omission: $of.omission.as_ref(),

@@ -155,7 +155,7 @@ pub(super) fn statistics(report: &LoadSummary<'_>) -> String {
     );
     let _ = writeln!(text, "    total number of events:              {}\n", totals.events);
     let sum = ms(response.mean_us) * response.count as f64;
-    let ordinal = format!("{}th percentile:", report.percentile);
+    let ordinal = format!("{}th percentile:", report.clients.percentile);
     let _ = writeln!(text, "Latency (ms):");
     let _ = writeln!(text, "         min: {:39.2}", ms(response.min_us));
     let _ = writeln!(text, "         avg: {:39.2}", ms(response.mean_us));

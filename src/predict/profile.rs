@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use ebbtide_captured::Hints;
 use ebbtide_catalog::Catalog;
-use ebbtide_forecast::profile::{Draft, MadeProfile, is_run};
+use ebbtide_forecast::profile::{Draft, DraftError, MadeProfile, is_run};
 use ebbtide_forecast::server::read_profile;
 use serde::Serialize;
 
@@ -94,14 +94,17 @@ pub(super) fn of_measured(args: &PredictArgs, catalog: &Catalog) -> anyhow::Resu
     }
     // A point is what was measured: its keys belong to the source, the others to the prediction.
     let of_points = args.set.iter().filter(|(key, _)| key.starts_with(POINT)).cloned().collect::<Vec<_>>();
-    let mut draft = draft(&args.profile, &args.source)?;
+    let source = draft(&args.profile, &args.source)?;
+    let mut draft = source.clone();
     draft.set(&of_points).map_err(refused)?;
     match draft.finish(catalog, args.seed) {
         Ok(made) => Ok(Some(made)),
-        // What the source lacks may be among the others.
-        Err(_) if of_points.len() < args.set.len() => {
-            let mut draft = self::draft(&args.profile, &args.source)?;
-            draft.set(&args.set).map_err(refused)?;
+        // Of the others, what the source lacks describes what was measured too.
+        Err(DraftError::Missing(missing)) if of_points.len() < args.set.len() => {
+            let is_of_source = |key: &str| key.starts_with(POINT) || missing.iter().any(|one| one.takes(key));
+            let of_source: Vec<_> = args.set.iter().filter(|(key, _)| is_of_source(key)).cloned().collect();
+            let mut draft = source;
+            draft.set(&of_source).map_err(refused)?;
             draft.finish(catalog, args.seed).map(Some).map_err(refused)
         }
         Err(error) => Err(refused(error)),

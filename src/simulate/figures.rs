@@ -2,13 +2,8 @@
 
 use std::time::Duration;
 
-pub(super) use ebbtide_text::whole;
+pub(super) use ebbtide_text::{rate, whole};
 use ebbtide_volume::{MIB, Nanos};
-
-/// A rate: whole from 100 on, with one decimal below, so that the rows of a table line up.
-pub(super) fn rate(value: f64) -> String {
-    if value >= 99.95 { whole(value) } else { ebbtide_text::fixed(value, 1) }
-}
 
 /// What was done a second in a span; none where the span has no time, in which anything is done infinitely fast.
 pub(super) fn per_second(done: f64, span: Nanos) -> Option<f64> {

@@ -88,10 +88,6 @@ Words and schema: docs/simulate.md, docs/json/simulate.schema.json";
 pub(crate) fn run(args: &Args, home: Option<&Home>, color: ColorWhen, json: bool) -> anyhow::Result<Exit> {
     let plan = Plan::read(args, &ebbtide_control::catalog(home).map_err(refuse)?)?;
     let runs = run::all(&plan)?;
-    if json && args.html.is_none() {
-        text::write(&json::text(&plan, &runs))?;
-        return Ok(Exit::Clean);
-    }
     let mut document = document::document(&plan, &runs);
     if let Some(path) = &args.html {
         output::write_page(path, &document)?;

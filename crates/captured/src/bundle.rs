@@ -309,7 +309,8 @@ fn texts(path: &Path, left_out: &mut impl FnMut(LeftOut)) -> Result<Vec<Input>, 
     });
     match metrics.or_else(|| elsewhere::found(&input.text)) {
         Some(kind) => Err(foreign(path, Foreign::Elsewhere(kind))),
-        None if is_bundle(&input) => Ok(vec![input]),
+        // That it is of no kind is known by here.
+        None if is_object(&input.text) => Ok(vec![input]),
         None => Err(foreign(path, Foreign::Unknown)),
     }
 }
@@ -420,8 +421,7 @@ pub fn contents(file: &Path) -> Result<String, BundleError> {
     }
     // Option files of old machines are in Latin-1: their comments have letters that are lost.
     let damage = if is_utf_16(&bytes) { Foreign::Utf16 } else { Foreign::Binary };
-    let text = packed::text(bytes).ok_or_else(|| foreign(file, damage))?;
-    Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
+    packed::text(bytes).ok_or_else(|| foreign(file, damage))
 }
 
 /// Why the beginning of a file is that of no text; None where it may be one.

@@ -179,7 +179,11 @@ pub(crate) fn has_unread_group(file: &OptionFile) -> bool {
 }
 
 /// Lines of the server's groups that set a switch to a word which no server knows, for people.
-pub(crate) fn unknown_words(file: &OptionFile) -> Vec<String> {
+pub(crate) fn unknown_words(
+    file: &OptionFile,
+    version: Option<Version>,
+    mariadb: Option<bool>,
+) -> Vec<String> {
     let said = |line: &OptionLine| {
         let value = line.value.as_deref()?;
         let name = line.name.strip_prefix("loose_").unwrap_or(&line.name);
@@ -195,7 +199,7 @@ pub(crate) fn unknown_words(file: &OptionFile) -> Vec<String> {
             )
         })
     };
-    let of_server = file.lines.iter().filter(|line| reads(&line.group, None, None) != Some(false));
+    let of_server = file.lines.iter().filter(|line| reads(&line.group, version, mariadb) != Some(false));
     of_server.filter_map(said).collect()
 }
 
@@ -355,8 +359,15 @@ mod tests {
         );
         assert!(has_unread_group(&OptionFile::of_text(Path::new("/c"), "[ mysqld ]\na=1\n")));
         assert!(!has_unread_group(&OptionFile::of_text(Path::new("/c"), "[ other ]\na=1\n")));
-        let said = unknown_words(&wrong);
+        let said = unknown_words(&wrong, None, None);
         assert!(said.len() == 1 && said[0].contains("relay_log_recovery = yes (/c:2)"), "{said:?}");
+        let old = OptionFile::of_text(Path::new("/c"), "[mysqld-5.7]\nrelay_log_recovery=yes\n");
+        assert_eq!(
+            unknown_words(&old, Version::parse("8.0.36"), Some(false)),
+            [""; 0],
+            "it reads no such group"
+        );
+        assert_eq!(unknown_words(&old, Version::parse("5.7.44"), Some(false)).len(), 1);
         assert_eq!([bytes("99999999999999T"), bytes("é"), bytes("")], [None; 3]);
     }
 

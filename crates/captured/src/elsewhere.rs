@@ -101,7 +101,7 @@ const KINDS: [Kind; 26] = [
             &["resource \"aws_ebs_volume\""],
             &["resource \"aws_instance\""],
         ],
-        name: "Terraform's",
+        name: "a file of Terraform",
         instead: VOLUMES,
     },
     Kind {
@@ -204,8 +204,7 @@ pub(crate) fn found(text: &str) -> Option<Elsewhere> {
             )
         }
     };
-    let name = if kind.name == "Terraform's" { "a file of Terraform" } else { kind.name };
-    Some(Elsewhere { kind: name.to_owned(), instead })
+    Some(Elsewhere { kind: kind.name.to_owned(), instead })
 }
 
 /// The volumes of a document of AWS or Terraform, as --volume names them.

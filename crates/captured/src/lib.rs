@@ -234,7 +234,9 @@ impl Collected {
         // A command line goes before the option files.
         self.options.lines.append(&mut self.started.options.lines);
         let version = self.version(hints);
-        self.set_configured(&mut seen, version.as_deref());
+        let mariadb = version.as_deref().map(|version| version.contains("MariaDB"));
+        let number = version.as_deref().and_then(Version::parse);
+        self.set_configured(&mut seen, number, mariadb);
         self.set_variables(&mut seen, version);
         self.set_status(&mut seen);
         self.engine.set(&mut seen);
@@ -242,17 +244,17 @@ impl Collected {
         seen.replica = self.replica.clone();
         self.set_host(&mut seen, hints);
         self.set_peaks(&mut seen);
-        self.say(&mut seen);
+        self.say(&mut seen, number, mariadb);
         seen
     }
 
     /// Adds what was not read, or not as it stands there.
-    fn say(&self, seen: &mut Observation) {
+    fn say(&self, seen: &mut Observation, number: Option<Version>, mariadb: Option<bool>) {
         let mut add = |missing: String, why: String| seen.not_seen.push(NotSeen { what: missing, why });
         for warning in &self.options.warnings {
             add("an option file".into(), warning.to_string());
         }
-        for word in configuration::unknown_words(&self.options) {
+        for word in configuration::unknown_words(&self.options, number, mariadb) {
             add("a switch of an option file".into(), word);
         }
         if let Some(name) = &self.printed.cut {
@@ -281,13 +283,11 @@ impl Collected {
         printed.or(summary).or(started).map(str::to_owned).or_else(|| hints.version.clone())
     }
 
-    fn set_configured(&self, seen: &mut Observation, version: Option<&str>) {
+    fn set_configured(&self, seen: &mut Observation, number: Option<Version>, mariadb: Option<bool>) {
         if self.options.lines.is_empty() {
             return;
         }
-        let mariadb = version.map(|version| version.contains("MariaDB"));
         let mut unsure = Vec::new();
-        let number = version.and_then(Version::parse);
         let lines: Vec<Configured> = configuration::configured(&self.options, number, mariadb, &mut unsure);
         if !unsure.is_empty() {
             let why = format!(

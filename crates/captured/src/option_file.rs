@@ -320,8 +320,7 @@ fn contents(path: &Path) -> Result<String, OptionFileError> {
     if !metadata.is_file() || metadata.len() > LARGEST {
         return Err(foreign());
     }
-    let text = packed::text(fs::read(path).map_err(refused)?).ok_or_else(foreign)?;
-    Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
+    packed::text(fs::read(path).map_err(refused)?).ok_or_else(foreign)
 }
 
 /// The parts of a line that servers read one after the other.

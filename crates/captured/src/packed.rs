@@ -115,13 +115,12 @@ impl<R: BufRead> Read for Utf16<R> {
     }
 }
 
-/// The text of a file as [`text`] reads it, without the mark of its byte order.
+/// The text of a file, as [`text`] reads it.
 ///
 /// # Errors
 /// A file that cannot be read, or is no text.
 pub fn text_of(path: &Path) -> io::Result<String> {
-    let text = text(std::fs::read(path)?).ok_or(io::ErrorKind::InvalidData)?;
-    Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
+    Ok(text(std::fs::read(path)?).ok_or(io::ErrorKind::InvalidData)?)
 }
 
 /// Whether bytes begin with a mark of UTF-16.
@@ -130,9 +129,14 @@ pub(crate) fn is_utf_16(bytes: &[u8]) -> bool {
 }
 
 /// The text of a file: in UTF-8, in UTF-16 as Excel saves its "Unicode text", or in an old one-byte code, whose letters beyond ASCII
-/// are lost. None of bytes that are no text.
+/// are lost. The mark of its byte order is left out. None of bytes that are no text.
 #[must_use]
 pub fn text(bytes: Vec<u8>) -> Option<String> {
+    let text = decoded(bytes)?;
+    Some(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
+}
+
+fn decoded(bytes: Vec<u8>) -> Option<String> {
     let pairs = |of_pair: fn([u8; 2]) -> u16| {
         let units = bytes.chunks_exact(2).map(|pair| of_pair([pair[0], pair[1]]));
         char::decode_utf16(units).collect::<Result<String, _>>().ok()
@@ -201,7 +205,7 @@ mod tests {
             [(&[0xFF, 0xFE][..], &little), (&[], &little), (&[0xFE, 0xFF], &big), (&[], &big)]
         {
             let read = text([mark, bytes].concat()).unwrap();
-            assert_eq!(read.trim_start_matches('\u{feff}'), "Labél\tx");
+            assert_eq!(read, "Labél\tx");
         }
         assert_eq!(text("Labél".into()).unwrap(), "Labél");
         assert_eq!(text(b"Lab\xe9l".to_vec()).unwrap(), "Lab\u{fffd}l");

@@ -23,6 +23,12 @@ pub fn whole(value: f64) -> String {
     grouped(&fixed(value, 0))
 }
 
+/// A rate: whole from 100 on, with one decimal below, so that the rows of a table line up: `1,234`, `56.7`.
+#[must_use]
+pub fn rate(value: f64) -> String {
+    if value >= 99.95 { whole(value) } else { fixed(value, 1) }
+}
+
 /// Three significant digits, two below 1, and all digits before the point: `1,234`, `56.7`, `1.00`, `0.089`.
 #[must_use]
 pub fn figure(value: f64) -> String {

@@ -23,7 +23,7 @@ mod time;
 mod words;
 
 pub use duration::{DurationError, duration, parse_duration};
-pub use figure::{change, change_interval, figure, fixed, percent, whole, without_zeros};
+pub use figure::{change, change_interval, figure, fixed, percent, rate, whole, without_zeros};
 pub use names::{closest, did_you_mean};
 pub use size::{bytes, size};
 pub use time::{latency, rough, seconds, span, timestamp};

@@ -72,10 +72,7 @@ fn pairs(text: &str) -> Vec<Block> {
 fn tree(text: &str) -> Vec<Block> {
     let mut lines = text.lines().skip_while(|line| !line.starts_with("NAME "));
     let Some(heading) = lines.next() else { return Vec::new() };
-    let place = |names: &[&str]| {
-        let found = names.iter().find_map(|name| Some((heading.find(&format!(" {name}"))? + 1, name.len())));
-        found.map(|(begin, _)| begin)
-    };
+    let place = |names: &[&str]| names.iter().find_map(|name| Some(heading.find(&format!(" {name}"))? + 1));
     let (kind, file_system) = (place(&["TYPE"]), place(&["FSTYPE"]));
     let point = place(&["MOUNTPOINTS", "MOUNTPOINT"]);
     if kind.is_none() && file_system.is_none() && point.is_none() {

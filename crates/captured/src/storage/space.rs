@@ -63,7 +63,7 @@ fn row(mut fields: Vec<&str>, heading: &str) -> Option<Space> {
     point.starts_with('/').then(|| Space { device: fields[0].to_owned(), point, size, free, rounded })
 }
 
-/// Whether a field is the share that is used: `57%`, or `-` of a file system without blocks.
+/// Whether a field is the share that is used: `57%`.
 fn is_share(field: &str) -> bool {
     field.strip_suffix('%').is_some_and(|number| number.parse::<u32>().is_ok())
 }

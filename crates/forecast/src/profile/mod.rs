@@ -25,7 +25,7 @@ use crate::server::{ProfileFault, Runs, calibrating, calibration_points, facts, 
 use crate::volumes::VolumesError;
 
 /// What a source shows, before the user adds what it lacks.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Draft {
     /// The profile, as far as the source has it.
     profile: Profile,
@@ -53,6 +53,15 @@ pub struct Missing {
     pub key: &'static str,
     /// Where to get it.
     pub from: &'static str,
+}
+
+impl Missing {
+    /// Whether a key says it: its own, or another of the machine or of the workload, which may stand in for it.
+    #[must_use]
+    pub fn takes(&self, key: &str) -> bool {
+        let table = ["machine.", "workload."].into_iter().find(|table| self.key.contains(table));
+        self.key == key || table.is_some_and(|table| key.starts_with(table))
+    }
 }
 
 /// A source of which no profile can be made.

@@ -1,6 +1,7 @@
 //! Figures, intervals and limits of a prediction in words.
 
 use crate::prediction::{PredictedPoint, mib};
+pub(super) use ebbtide_text::rate;
 use ebbtide_twin::accuracy::Figure;
 use ebbtide_twin::innodb::{FileKind, Limiter, ModelLoad, RoleOutcome};
 
@@ -26,11 +27,6 @@ fn written(figure: Figure, value: f64) -> String {
         Figure::Cpu => format!("{value:.0}%"),
         Figure::CreditsEnd => format!("{value:.0} s"),
     }
-}
-
-/// A rate without decimals from 100 on.
-pub(super) fn rate(value: f64) -> String {
-    if value >= 99.95 { ebbtide_text::whole(value) } else { ebbtide_text::fixed(value, 1) }
 }
 
 /// What limits, in words. Of several volumes that of the data is named as such.

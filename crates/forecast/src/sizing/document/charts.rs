@@ -103,7 +103,7 @@ impl Lines<'_> {
         chart(title, unit, Scale::Linear, Format::Number, all)
     }
 
-    /// Burst credits at the end of each span; None where they were not recorded.
+    /// The lowest burst credits of each span; None where they were not recorded.
     fn credits(&self) -> Option<Chart> {
         let lowest = |span: &&[LoadInterval]| {
             let credits = span.iter().filter_map(|interval| interval.credits);
