@@ -3,6 +3,8 @@
 
 use std::io::{IsTerminal as _, Write as _, stdout};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use clap::Args;
 use ebbtide_text::{closest, did_you_mean};
@@ -144,6 +146,8 @@ fn show(page: &str) -> anyhow::Result<()> {
 
 /// Whether a pager has shown it.
 fn paged(page: &str) -> bool {
+    // Ctrl-C is for the pager, which stops a search by it. In the program that is started the signal does what it does by default.
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::new(AtomicBool::new(false)));
     let mut command = pager(&|name| std::env::var(name).ok());
     let Ok(mut child) = command.stdin(Stdio::piped()).spawn() else { return false };
     if let Some(mut pipe) = child.stdin.take() {

@@ -34,10 +34,13 @@ pub(crate) fn resolve(cli: &mut Cli) -> anyhow::Result<()> {
         let server = names.server(wanted, &["capture"])?;
         args.take(server).map_err(|why| Refusal::usage(format!("server '{wanted}': {why}")))?;
     }
+    // Only volumes that are attached share an instance by its ID: other commands take its type.
+    let shares = matches!(cli.command, Command::Volume(_));
     // What the file says of a server may be names too.
     for slot in slots(&mut cli.command).into_iter().filter(may_be) {
         if let Some(value) = names.value(slot.kind, slot.text) {
-            value.clone_into(slot.text);
+            let id = value.find('/').filter(|_| slot.kind == Kind::Instance && !shares);
+            value[..id.unwrap_or(value.len())].clone_into(slot.text);
         } else if let Some(refusal) = names.almost(slot.kind, slot.text)
             && !is_in_home(&slot, &place)?
         {
@@ -49,9 +52,12 @@ pub(crate) fn resolve(cli: &mut Cli) -> anyhow::Result<()> {
 
 /// Whether the catalogue of the home has a word. Regions may also be those of a price list, which is read later.
 fn is_in_home(slot: &Slot<'_>, place: &anyhow::Result<HomePath>) -> anyhow::Result<bool> {
+    if slot.kind == Kind::Region {
+        return Ok(true);
+    }
     let home = place.as_ref().map_or(Ok(None), HomePath::existing)?;
     let catalog = ebbtide_control::catalog(home.as_ref()).map_err(refuse)?;
-    Ok(slot.kind == Kind::Region || slot.kind.is_known(slot.text, &catalog))
+    Ok(slot.kind.is_known(slot.text, &catalog))
 }
 
 /// The values of a command that may be names.
@@ -78,7 +84,7 @@ fn slots(command: &mut Command) -> Vec<Slot<'_>> {
             slots.extend(Slot::all(Volume, &mut args.volume));
             slots.extend(Slot::all(Region, &mut args.region));
         }
-        Command::Crash(args) => slots.extend(Slot::all(Region, &mut args.region)),
+        Command::Crash(args) => slots.extend(args.slots()),
         Command::Volume(command) => slots.extend(of_volume(command)),
         Command::Snapshot(_)
         | Command::Serve(_)
@@ -110,5 +116,36 @@ fn of_volume(command: &mut VolumeCommand) -> Vec<Slot<'_>> {
         VolumeCommand::List(args) => Slot::all(Region, &mut args.region),
         VolumeCommand::Show(args) => Slot::all(Region, &mut args.region),
         _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::completion::SPECS;
+
+    #[test]
+    fn a_name_of_a_volume_is_taken_wherever_completion_offers_one() {
+        let lines: [(&[&str], &str); 9] = [
+            (&["volume", "create"], "db shop-data"),
+            (&["volume", "modify"], "db shop-data"),
+            (&["volume", "attach"], "db --shadow shop-data"),
+            (&["run"], "same-twice --volume shop-data"),
+            (&["crash"], "--candidate --volume shop-data"),
+            (&["doctor"], "--volume shop-data"),
+            (&["predict"], "shop.toml --volume shop-data"),
+            (&["size"], "shop.csv --volume shop-data"),
+            (&["simulate"], "--volume shop-data --job rw=read"),
+        ];
+        assert_eq!(lines.map(|(path, _)| path), SPECS.map(|(path, _)| path));
+        for (path, rest) in lines {
+            let words = ["ebbtide"].into_iter().chain(path.iter().copied()).chain(rest.split(' '));
+            let mut cli = Cli::try_parse_from(words).unwrap();
+            let slots = slots(&mut cli.command);
+            let is_taken = slots.iter().any(|slot| slot.kind == Kind::Volume && slot.text == "shop-data");
+            assert!(is_taken, "{path:?}: {slots:?}");
+        }
     }
 }

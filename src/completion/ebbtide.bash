@@ -8,8 +8,7 @@ _ebbtide_names() {
         words=("${words[@]:1}")
     done
     [[ $line == *[[:space:]] ]] && words+=("")
-    local IFS=$'\n'
-    answers=($(VARIABLE=bash "PROGRAM" -- "${words[@]}" 2>/dev/null)) || answers=()
+    mapfile -t answers < <(VARIABLE=bash "PROGRAM" -- "${words[@]}" 2>/dev/null)
     # Readline replaces only what is behind the last of its breaks.
     last=${words[${#words[@]} - 1]} rest=$last
     [[ $COMP_WORDBREAKS == *:* ]] && rest=${rest##*:}

@@ -104,7 +104,7 @@ const NAMES: [(&[&str], &str, Names); 36] = [
 ];
 
 /// Where volume specs stand.
-const SPECS: [(&[&str], &str); 9] = [
+pub(crate) const SPECS: [(&[&str], &str); 9] = [
     (&["volume", "create"], "spec"),
     (&["volume", "modify"], "spec"),
     (&["volume", "attach"], "shadow"),
@@ -174,8 +174,9 @@ fn home() -> Option<Home> {
     let words: Vec<OsString> = std::env::args_os().collect();
     let named =
         words.iter().enumerate().find_map(|(place, word)| match word.to_str()?.strip_prefix("--home")? {
-            "" => words.get(place + 1).map(PathBuf::from),
-            rest => rest.strip_prefix('=').map(PathBuf::from),
+            // Shells hand over the words as they are typed.
+            "" => words.get(place + 1)?.to_str().map(config::expanded),
+            rest => rest.strip_prefix('=').map(config::expanded),
         });
     let variable = || std::env::var_os("EBBTIDE_HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
     HomePath::named(named.or_else(variable)).ok()?.existing().ok()?

@@ -18,7 +18,7 @@ use crate::answers;
 use crate::exit::{Exit, Refusal};
 use crate::text::{self, TextTable, line};
 use file::Place;
-pub(crate) use names::{NamedServer, is_name};
+pub(crate) use names::{NamedServer, expanded, is_name};
 use names::{Names, Problem};
 
 /// What a name is of.

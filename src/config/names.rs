@@ -262,9 +262,12 @@ impl Reader<'_> {
 
     fn entry(&mut self, table: &'static str, (key, value): Entry<'_, '_>) {
         let (name, offset) = (key.get_ref().as_ref().to_owned(), key.span().start);
-        if !is_name(&name) || (table == "servers" && name == CAPTURE) {
-            let rule = "a name has 1 to 63 letters, digits, '.', '_' and '-', begins with a letter or digit, and is not 'capture'";
-            return self.wrong(offset, format!("{table}.\"{name}\": {rule}"));
+        let of_servers = table == "servers";
+        if !is_name(&name) || (of_servers && name == CAPTURE) {
+            let rule =
+                "a name has 1 to 63 letters, digits, '.', '_' and '-', and begins with a letter or digit";
+            let other = if of_servers { "; no server is called 'capture'" } else { "" };
+            return self.wrong(offset, format!("{table}.\"{name}\": {rule}{other}"));
         }
         let line = self.line(offset);
         self.names.lines.insert((table, name.clone()), line);
@@ -360,15 +363,20 @@ impl Reader<'_> {
     /// A path that is the same from every directory.
     fn path(&mut self, place: &str, value: &Spanned<DeValue<'_>>) -> Option<PathBuf> {
         let text = self.string(place, value)?;
-        let path = match (text.strip_prefix("~/"), std::env::home_dir()) {
-            (Some(rest), Some(home)) => home.join(rest),
-            _ => PathBuf::from(&text),
-        };
+        let path = expanded(&text);
         if path.is_absolute() {
             return Some(path);
         }
         self.wrong(value.span().start, format!("{place}: '{text}' has to begin with / or ~/"));
         None
+    }
+}
+
+/// A path with the user's home directory in place of `~`.
+pub(crate) fn expanded(text: &str) -> PathBuf {
+    match (text.strip_prefix("~/"), std::env::home_dir()) {
+        (Some(rest), Some(home)) => home.join(rest),
+        _ => PathBuf::from(text),
     }
 }
 

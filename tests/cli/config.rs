@@ -55,6 +55,11 @@ fn a_command_takes_names_and_answers_as_for_what_they_are() {
     ];
     let [named, written] = [named, written].map(|words| run(&home, &names, &words).ok().stdout);
     assert_eq!(named, written);
+    // Only an attached volume takes the ID of an instance that several share.
+    let shared = file(&home, &SHOP.replace("r5.2xlarge", "r5.2xlarge/shop-1"));
+    let of_shared = ["size", &metrics, "--volume", "shop-data", "--instance", "web", "--region", "home"];
+    assert_eq!(run(&home, &shared, &of_shared).ok().stdout, written);
+    let names = file(&home, SHOP);
     // A server of a name is looked for where the file says it is.
     run(&home, &names, &["doctor", "shop"]).refused(3, &["127.0.0.1:1"]);
     run(&home, &names, &["doctor", "capture", "shop"]).refused(3, &["127.0.0.1:1"]);

@@ -10,19 +10,24 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 use tempfile::TempDir;
 
-use crate::tools::{CARGO_CYCLONEDX, CARGO_DEB, Places, is_installed, wait, word};
+use crate::groups;
+use crate::tools::{CARGO_CYCLONEDX, CARGO_DEB, Places, is_installed, succeeds, word};
 
 /// Something that the package needs is missing.
 const ENVIRONMENT: u8 = 3;
 
 /// Builds the package that the words name.
 pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
+    groups::end_with_signals()?;
     let places = Places::find()?;
     let package = match words {
         [] => debian(&places),
         ["static"] => archive(&places),
         _ => bail!("package takes no argument but 'static'"),
     };
+    if let Some(code) = groups::exit_code() {
+        return Ok(code);
+    }
     match package {
         Ok(path) => {
             println!("{}", path.display());
@@ -51,7 +56,7 @@ impl std::error::Error for Faulty {}
 fn debian(places: &Places) -> Result<PathBuf> {
     let tool = places.tool(&CARGO_DEB)?;
     ensure!(
-        wait(&mut places.command(&["cargo", "build", "--release", "--locked"]))?,
+        succeeds(&mut places.command(&["cargo", "build", "--release", "--locked"]))?,
         "the program does not build"
     );
     let program = places.target.join("release/ebbtide");
@@ -64,7 +69,7 @@ fn debian(places: &Places) -> Result<PathBuf> {
     if !faults.is_empty() {
         return Err(Faulty(deb).into());
     }
-    wait(Command::new("dpkg-deb").arg("--contents").arg(&deb).stdout(std::io::stderr()))?;
+    succeeds(Command::new("dpkg-deb").arg("--contents").arg(&deb).stdout(std::io::stderr()))?;
     Ok(deb)
 }
 
@@ -73,11 +78,11 @@ fn archive(places: &Places) -> Result<PathBuf> {
     let machine = std::env::consts::ARCH;
     let target = format!("{machine}-unknown-linux-musl");
     ensure!(
-        wait(places.command(&["rustup", "target", "add", &target]).stdout(std::io::stderr()))?,
+        succeeds(places.command(&["rustup", "target", "add", &target]).stdout(std::io::stderr()))?,
         "no target {target}"
     );
     let build = ["cargo", "build", "--release", "--locked", "--package", "ebbtide", "--target", &target];
-    ensure!(wait(&mut places.command(&build))?, "the program does not build");
+    ensure!(succeeds(&mut places.command(&build))?, "the program does not build");
     let program = places.target.join(&target).join("release/ebbtide");
     let version = places.output(&[word(&program), "--version"])?.context("the program does not run")?;
     let version = version.split_whitespace().nth(1).context("the program has no version")?;
@@ -88,7 +93,7 @@ fn archive(places: &Places) -> Result<PathBuf> {
     fs::copy(places.root.join("LICENSE"), folder.join("LICENSE")).context("cannot copy LICENSE")?;
     let stripped = folder.join("ebbtide");
     ensure!(
-        wait(Command::new("strip").arg("-o").args([&stripped, &program]))?,
+        succeeds(Command::new("strip").arg("-o").args([&stripped, &program]))?,
         "the program cannot be stripped"
     );
     let faults = faults_of_static(&stripped)?;
@@ -99,7 +104,7 @@ fn archive(places: &Places) -> Result<PathBuf> {
     let file = parent.join(format!("{name}.tar.gz"));
     let mut tar = Command::new("tar");
     tar.args(["--create", "--gzip", "--owner=0", "--group=0", "--directory"]).arg(&parent);
-    ensure!(wait(tar.arg("--file").arg(&file).arg(&name))?, "the archive cannot be written");
+    ensure!(succeeds(tar.arg("--file").arg(&file).arg(&name))?, "the archive cannot be written");
     Ok(file)
 }
 
@@ -109,12 +114,12 @@ fn write_files(places: &Places, program: &Path, folder: &Path) -> Result<()> {
     let completions = folder.join("completions");
     fs::create_dir_all(&completions).with_context(|| format!("cannot make {}", completions.display()))?;
     let pages = folder.join("man");
-    let written = wait(Command::new(program).arg("man-pages").arg(&pages).stdout(std::io::stderr()))?;
+    let written = succeeds(Command::new(program).arg("man-pages").arg(&pages).stdout(std::io::stderr()))?;
     ensure!(written, "the program writes no pages");
     let found = fs::read_dir(&pages).context("there are no pages")?.collect::<Result<Vec<_>, _>>()?;
     let mut pages: Vec<PathBuf> = found.iter().map(fs::DirEntry::path).collect();
     pages.retain(|page| page.extension().is_some_and(|section| section == "1"));
-    ensure!(wait(Command::new("gzip").arg("-9n").args(pages))?, "the pages cannot be packed");
+    ensure!(succeeds(Command::new("gzip").arg("-9n").args(pages))?, "the pages cannot be packed");
     for (shell, file) in [("bash", "ebbtide"), ("zsh", "_ebbtide"), ("fish", "ebbtide.fish")] {
         let text =
             places.output(&[word(program), "completions", shell, "--names"])?.context("no completions")?;
@@ -163,12 +168,12 @@ fn write_materials(places: &Places, file: &Path) -> Result<()> {
     let mut pack = pack.stdin(files).stdout(Stdio::piped()).spawn().context("cannot run tar")?;
     let archive = pack.stdout.take().context("tar's output is piped")?;
     let mut unpack = places.command(&["tar", "--extract", "--directory", tree]);
-    let copied = wait(unpack.stdin(archive))? && pack.wait()?.success() && list.wait()?.success();
+    let copied = succeeds(unpack.stdin(archive))? && pack.wait()?.success() && list.wait()?.success();
     ensure!(copied, "the tracked files cannot be copied");
     let manifest = copy.path().join("Cargo.toml");
     let words = ["cyclonedx", "--quiet", "--format", "json", "--spec-version", "1.5", "--manifest-path"];
     let mut command = places.command(&[word(&tool)]);
-    ensure!(wait(command.args(words).arg(manifest))?, "cargo-cyclonedx fails");
+    ensure!(succeeds(command.args(words).arg(manifest))?, "cargo-cyclonedx fails");
     let text = fs::read_to_string(copy.path().join("ebbtide.cdx.json")).context("it writes no file")?;
     fs::write(file, text.replace(tree, "/ebbtide"))
         .with_context(|| format!("cannot write {}", file.display()))
@@ -194,7 +199,7 @@ const FILES: [&str; 12] = [
 fn faults_of_debian(deb: &Path, built: &Path) -> Result<Vec<String>> {
     let root = TempDir::new().context("cannot make a directory")?;
     ensure!(
-        wait(Command::new("dpkg-deb").arg("--extract").args([deb, root.path()]))?,
+        succeeds(Command::new("dpkg-deb").arg("--extract").args([deb, root.path()]))?,
         "dpkg-deb cannot read it"
     );
     let mut faults = missing_files(root.path());
@@ -243,7 +248,7 @@ fn faults_of_static(program: &Path) -> Result<Vec<String>> {
         let mut simulate = Command::new("chroot");
         simulate.arg(root.path()).args(["/ebbtide", "simulate", "--volume", "gp3:size=100GiB"]);
         simulate.args(["--job", "rw=randread,iodepth=8,runtime=1s"]).stdout(std::io::stderr());
-        if !wait(&mut simulate)? {
+        if !succeeds(&mut simulate)? {
             faults.push("the program does not run in an empty root".into());
         }
     }

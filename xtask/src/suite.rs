@@ -236,7 +236,17 @@ fn changed_files(places: &Places) -> Result<Option<Vec<String>>> {
     if quiet(&["git", "rev-parse", "HEAD"])?.is_none_or(|head| head == base) {
         return Ok(None);
     }
-    let differing = quiet(&["git", "diff", "--name-only", &base])?.context("git compares no commits")?;
+    let differing = quiet(&[
+        "git",
+        "-c",
+        "core.quotePath=false",
+        "diff",
+        // Of a file that was moved, both places count.
+        "--no-renames",
+        "--name-only",
+        &base,
+    ])?
+    .context("git compares no commits")?;
     let new = untracked(places)?;
     Ok(Some(differing.lines().map(str::to_owned).chain(new).collect()))
 }
@@ -284,6 +294,11 @@ mod tests {
         fs::write(dir.path().join("a"), "changed").unwrap();
         fs::write(dir.path().join("new"), "").unwrap();
         assert_eq!(changed(), Some(["a", "b", "new"].map(str::to_owned).to_vec()));
+        git("mv b moved");
+        git("commit -q -m moved");
+        git("update-ref refs/remotes/origin/main HEAD~1");
+        let moved = ["b", "moved"].iter().all(|path| changed().unwrap().iter().any(|file| file == path));
+        assert!(moved, "{:?}", changed());
     }
 
     #[test]

@@ -32,6 +32,7 @@ pub(crate) const SHELLCHECK: &str = "0.11.0.1";
 
 /// Builds a tool where it is missing, and prints its path.
 pub(crate) fn run(name: &str) -> Result<ExitCode> {
+    groups::end_with_signals()?;
     let tools = [CARGO_DENY, CARGO_DEB, CARGO_CYCLONEDX];
     let tool =
         tools.iter().find(|tool| tool.name == name).with_context(|| format!("no tool is called {name}"))?;
