@@ -1,5 +1,6 @@
 //! Going on with a run of either lab: its directory knows the experiment, and the command that it was begun with.
 
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use clap::Parser as _;
@@ -10,6 +11,7 @@ use ebbtide_text::shell_words::{quoted, unquoted};
 
 use crate::cli::Cli;
 use crate::exit::Refusal;
+use crate::home::HomePath;
 use crate::run::detect;
 use crate::text::note;
 
@@ -48,6 +50,29 @@ pub(crate) fn refuse_changes(changes: &Overrides) -> anyhow::Result<()> {
 pub(crate) fn begun(command: &str, out: &Path) -> anyhow::Result<Cli> {
     let words = unquoted(command).unwrap_or_default();
     Cli::try_parse_from(words).map_err(|_| other_command(out))
+}
+
+/// The home of a run that goes on: the one that it was begun with. A file of the results names it, which could be anyone's, so
+/// it has to be the one that the user has named (`own`), or one of theirs where a lab has been.
+pub(crate) fn home(begun: &Cli, own: &HomePath, out: &Path) -> anyhow::Result<HomePath> {
+    let home = HomePath::of(begun)?;
+    if home.path() == own.path() || has_lab(home.path()) {
+        return Ok(home);
+    }
+    let path = home.path().display().to_string();
+    let message = format!("{} names the home {path}, where you have run no lab", out.display());
+    Err(Refusal::usage(message)
+        .hint(format!("if it shall be made there, give it: --home {}", quoted(&path)))
+        .into())
+}
+
+/// Whether this is a directory of this user in which a lab has run.
+fn has_lab(home: &Path) -> bool {
+    let is_own = |dir: &Path| {
+        std::fs::symlink_metadata(dir)
+            .is_ok_and(|found| found.is_dir() && found.uid() == rustix::process::geteuid().as_raw())
+    };
+    home.canonicalize().is_ok_and(|home| is_own(&home) && is_own(&home.join("lab")))
 }
 
 /// The refusal of results that do not have how they were begun.
@@ -112,6 +137,31 @@ mod tests {
             ebbtide_lab::record::ProgramFacts { path: "/nowhere/mysqld".into(), ..Default::default() };
         let facts = ServerFacts { replicas: [("a".to_owned(), other)].into(), ..facts(&own) };
         assert!(command("run", Path::new("/o"), &facts).ends_with(" --allow-servers"));
+    }
+
+    #[test]
+    fn results_lead_to_no_home_that_the_user_has_neither_named_nor_run_a_lab_in() {
+        let dir = tempfile::tempdir().unwrap();
+        let named = dir.path().join("h");
+        let begun = begun(&format!("ebbtide run same-twice --home {}", named.display()), dir.path()).unwrap();
+        let own = |path: &Path| HomePath::named(Some(path.to_owned())).unwrap();
+        let home_of =
+            |own: &HomePath| home(&begun, own, Path::new("/out")).map(|home| home.path().to_owned());
+        let error = home_of(&own(dir.path())).unwrap_err();
+        assert!(
+            format!("{error:#}").contains(&format!("/out names the home {}", named.display())),
+            "{error:#}"
+        );
+        assert!(!named.exists());
+        assert_eq!(home_of(&own(&named)).unwrap(), named);
+        std::fs::create_dir_all(&named).unwrap();
+        home_of(&own(dir.path())).unwrap_err();
+        // What another put there is no lab of the user.
+        std::os::unix::fs::symlink(dir.path(), named.join("lab")).unwrap();
+        home_of(&own(dir.path())).unwrap_err();
+        std::fs::remove_file(named.join("lab")).unwrap();
+        std::fs::create_dir(named.join("lab")).unwrap();
+        assert_eq!(home_of(&own(dir.path())).unwrap(), named);
     }
 
     #[test]

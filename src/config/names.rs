@@ -436,7 +436,7 @@ home = \"eu-west-1\"
             ("[servers.shop]\nport = 70000\n", &["2: ", "1 to 65535"]),
             ("[servers.shop]\nfs = \"btrfs\"\n", &["2: ", "btrfs"]),
             ("[servers.shop]\nvolumes = { logs = \"gp3\" }\n", &["2: ", "logs"]),
-            ("[servers.capture]\n", &["1: ", "not 'capture'"]),
+            ("[servers.capture]\n", &["1: ", "no server is called 'capture'"]),
             (
                 "[servers.shop]\nvolumes = { data = \"shop-dta\" }\n[volumes]\nshop-data = \"gp3:size=1GiB\"\n",
                 &["1: ", "did you mean 'shop-data'?"],

@@ -59,7 +59,7 @@ pub(crate) fn run(args: &CrashArgs, place: &HomePath, color: ColorWhen, json: bo
     if let Some(seed) = &args.replay {
         return replay(seed, args, place, text, json);
     }
-    let Some(name) = args.experiment.as_deref() else { return resume(args, text, json) };
+    let Some(name) = args.experiment.as_deref() else { return resume(args, place, text, json) };
     let name = &resume::from_anywhere(name);
     if args.show {
         write(&crate::run::text_of(name)?)?;
@@ -99,13 +99,13 @@ pub(crate) fn run(args: &CrashArgs, place: &HomePath, color: ColorWhen, json: bo
 }
 
 /// Goes on with the run in `--out`, as it was begun.
-fn resume(args: &CrashArgs, text: TextOptions, json: bool) -> anyhow::Result<Exit> {
+fn resume(args: &CrashArgs, own: &HomePath, text: TextOptions, json: bool) -> anyhow::Result<Exit> {
     let out = args.out.as_deref().expect("clap asks for it");
     resume::refuse_changes(&changes(args)?)?;
     let record = found_in(out)?;
     let begun = resume::begun(&record.command, out)?;
     let Command::Crash(begun_with) = &begun.command else { return Err(resume::other_command(out)) };
-    let place = &HomePath::of(&begun)?;
+    let place = &resume::home(&begun, own, out)?;
     let servers = allowed(args.allow_servers);
     let server = resume::server(args.server.as_deref(), &record.server, out, &servers)?;
     let (catalog, laid_over) = catalog(place)?;

@@ -41,7 +41,7 @@ use crate::version;
 pub(super) fn run(args: &RunArgs, place: &HomePath, text: TextOptions, json: bool) -> anyhow::Result<Exit> {
     if args.resume {
         let out = args.out.as_deref().expect("clap asks for it");
-        return resume(args, out, text, json);
+        return resume(args, place, out, text, json);
     }
     let seed = args.seed.unwrap_or_else(ebbtide_text::seed::fresh);
     if args.check {
@@ -72,14 +72,20 @@ pub(super) fn run(args: &RunArgs, place: &HomePath, text: TextOptions, json: boo
 }
 
 /// Goes on with the set in a directory, as it was begun.
-pub(super) fn resume(args: &RunArgs, out: &Path, text: TextOptions, json: bool) -> anyhow::Result<Exit> {
+pub(super) fn resume(
+    args: &RunArgs,
+    own: &HomePath,
+    out: &Path,
+    text: TextOptions,
+    json: bool,
+) -> anyhow::Result<Exit> {
     resume::refuse_changes(&super::changes(args)?)?;
     let path = out.join(FILE);
     let file = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
     let results = read(&path, &file, &version::of_results()).map_err(|error| refuse_set(&error))?;
     let begun = resume::begun(&results.command, out)?;
     let Command::Run(begun_with) = &begun.command else { return Err(resume::other_command(out)) };
-    let place = &HomePath::of(&begun)?;
+    let place = &resume::home(&begun, own, out)?;
     let servers = allowed(args.allow_servers);
     let server = resume::server(args.server.as_deref(), &results.server, out, &servers)?;
     let over_limit = args.over_limit || begun_with.over_limit;

@@ -65,7 +65,7 @@ pub(crate) fn run(args: &RunArgs, place: &HomePath, color: ColorWhen, json: bool
     if args.documents {
         return documents::run(args, place, text, json);
     }
-    let Some(name) = args.experiment.as_deref() else { return resume(args, text, json) };
+    let Some(name) = args.experiment.as_deref() else { return resume(args, place, text, json) };
     let name = &resume::from_anywhere(name);
     if args.show {
         write(&text_of(name)?)?;
@@ -104,17 +104,17 @@ pub(crate) fn run(args: &RunArgs, place: &HomePath, color: ColorWhen, json: bool
 }
 
 /// Goes on with the run in `--out`, as it was begun.
-fn resume(args: &RunArgs, text: TextOptions, json: bool) -> anyhow::Result<Exit> {
+fn resume(args: &RunArgs, own: &HomePath, text: TextOptions, json: bool) -> anyhow::Result<Exit> {
     let out = args.out.as_deref().expect("clap asks for it");
     if is_there(out) {
-        return documents::resume(args, out, text, json);
+        return documents::resume(args, own, out, text, json);
     }
     let changed = changes(args)?;
     resume::refuse_changes(&changed)?;
     let record = ResultsDatabase::open(out).and_then(|store| store.run()).map_err(refuse_results)?;
     let begun = resume::begun(&record.command, out)?;
     let Command::Run(begun_with) = &begun.command else { return Err(resume::other_command(out)) };
-    let place = &HomePath::of(&begun)?;
+    let place = &resume::home(&begun, own, out)?;
     let earlier = repetition::earlier(&args.against, Some(out))?;
     let servers = allowed(args.allow_servers);
     let server = resume::server(args.server.as_deref(), &record.server, out, &servers)?;
