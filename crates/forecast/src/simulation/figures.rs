@@ -21,7 +21,7 @@ pub(super) fn latency(latency: Option<Nanos>) -> String {
 }
 
 /// A span of virtual time.
-pub(super) fn span(span: Nanos) -> String {
+pub fn span(span: Nanos) -> String {
     ebbtide_text::span(Duration::from_nanos(span.0))
 }
 

@@ -3,7 +3,7 @@
 use ebbtide_twin::Interval;
 
 use super::figures::{mib, short, us};
-use super::plan::Plan;
+use super::plan::SimulationPlan;
 use super::run::SimulatedRun;
 use super::sentences;
 use ebbtide_report::{Axis, Block, Chart, Format, Line, Mark, Plots, Scale, Section, Series, Width};
@@ -12,7 +12,7 @@ use ebbtide_report::{Axis, Block, Chart, Format, Line, Mark, Plots, Scale, Secti
 type Figure = fn(&Interval) -> Option<f64>;
 
 /// All runs over time: every chart has a line for every volume.
-pub(super) fn over_time(plan: &Plan, runs: &[SimulatedRun]) -> Section {
+pub(super) fn over_time(plan: &SimulationPlan, runs: &[SimulatedRun]) -> Section {
     let longest = runs.iter().map(|run| run.intervals.as_slice()).max_by_key(|intervals| intervals.len());
     let x = longest.unwrap_or_default().iter().map(|interval| short(interval.end.as_secs_f64())).collect();
     let section = Charts { plan, runs };
@@ -65,7 +65,7 @@ pub(super) fn over_time(plan: &Plan, runs: &[SimulatedRun]) -> Section {
 }
 
 struct Charts<'a> {
-    plan: &'a Plan,
+    plan: &'a SimulationPlan,
     runs: &'a [SimulatedRun],
 }
 

@@ -4,7 +4,7 @@ use ebbtide_twin::{Balance, BalanceChange, Interval, Rate};
 use ebbtide_volume::{Nanos, Op};
 
 use super::figures;
-use super::plan::Plan;
+use super::plan::SimulationPlan;
 use super::run::SimulatedRun;
 use super::trace::TraceRead;
 
@@ -91,13 +91,13 @@ impl Held {
 }
 
 /// The verdict on one run: what changed, what held it back, what of a trace was replayed, and whether its pace was kept.
-pub(super) fn verdict(plan: &Plan, run: &SimulatedRun) -> Vec<String> {
+pub(super) fn verdict(plan: &SimulationPlan, run: &SimulatedRun) -> Vec<String> {
     let trace = run.trace.iter().flat_map(TraceRead::sentences);
     changed(run).chain([bottleneck(run)]).chain(trace).chain(behind(plan, run)).collect()
 }
 
 /// The verdict without what is said of a trace, which is that of all volumes.
-pub(super) fn of_volume(plan: &Plan, run: &SimulatedRun) -> Vec<String> {
+pub(super) fn of_volume(plan: &SimulationPlan, run: &SimulatedRun) -> Vec<String> {
     changed(run).chain([bottleneck(run)]).chain(behind(plan, run)).collect()
 }
 
@@ -133,7 +133,7 @@ pub(super) fn bottleneck(run: &SimulatedRun) -> String {
 }
 
 /// A sentence for every paced job that the volume did not keep up with.
-pub(super) fn behind(plan: &Plan, run: &SimulatedRun) -> Vec<String> {
+pub(super) fn behind(plan: &SimulationPlan, run: &SimulatedRun) -> Vec<String> {
     let mut sentences = Vec::new();
     for (job, done) in plan.workload.jobs.iter().zip(&run.outcome.jobs) {
         let Some(runtime) = job.runtime.filter(|_| job.time_based) else { continue };

@@ -6,7 +6,7 @@ use ebbtide_report::{Block, Cell, Fact, Listing, Note, Report, Section, Table};
 use ebbtide_volume::Op;
 
 use super::figures::{latency, mean_rate, mib, percent, span, whole};
-use super::plan::{Plan, Planned};
+use super::plan::{SimulatedVolume, SimulationPlan};
 use super::run::SimulatedRun;
 use super::trace::TraceRead;
 use super::{answer, charts, sentences};
@@ -18,11 +18,12 @@ const EXPLAINED: usize = 3;
 /// Remarks that are printed without details: those on words without an effect may be many.
 const FIRST_NOTES: usize = 3;
 
-/// The document of all runs.
-pub(super) fn document(plan: &Plan, runs: &[SimulatedRun]) -> Report {
+/// The document of all runs; `version` is that of the program.
+#[must_use]
+pub fn document(plan: &SimulationPlan, runs: &[SimulatedRun], version: &str) -> Report {
     let specs: Vec<&str> = plan.volumes.iter().map(|volume| volume.spec.as_str()).collect();
     let mut sections = vec![first(plan, runs), charts::over_time(plan, runs)];
-    let of_volume = |(volume, run): (&Planned, &SimulatedRun)| of_volume(plan, volume, run).details();
+    let of_volume = |(volume, run): (&SimulatedVolume, &SimulatedRun)| of_volume(plan, volume, run).details();
     sections.extend(plan.volumes.iter().zip(runs).map(of_volume));
     sections.push(Section::new("The run", vec![Block::Facts(facts(plan, runs))]).named("run").details());
     if plan.workload.notes.len() > FIRST_NOTES {
@@ -33,22 +34,20 @@ pub(super) fn document(plan: &Plan, runs: &[SimulatedRun]) -> Report {
         title: specs.join(" and "),
         subtitle: format!("Simulated in virtual time: {}", plan.load()),
         sections,
-        footer: format!(
-            "ebbtide {}. Every figure comes from the model alone; no clock, no disk.",
-            crate::version::of_results()
-        ),
+        footer: format!("ebbtide {version}. Every figure comes from the model alone; no clock, no disk."),
         ..Report::default()
     }
 }
 
 /// The prices of the volumes and of which day they are; None where none has one.
-pub(super) fn prices(plan: &Plan) -> Option<String> {
+#[must_use]
+pub fn prices(plan: &SimulationPlan) -> Option<String> {
     let cost = plan.volumes.iter().find_map(|volume| volume.cost.as_ref())?;
     Some(format!("list prices of {}, {}", cost.region, cost.as_of))
 }
 
 /// The sentence, the volumes side by side, why, and what has to be known.
-fn first(plan: &Plan, runs: &[SimulatedRun]) -> Section {
+fn first(plan: &SimulationPlan, runs: &[SimulatedRun]) -> Section {
     // Figures of a part of the requests are none of the whole: that comes before them.
     let warning = runs.iter().find_map(|run| run.trace.as_ref()?.warning());
     let findings = warning.into_iter().chain([answer::sentence(plan, runs)]).collect();
@@ -66,17 +65,17 @@ fn first(plan: &Plan, runs: &[SimulatedRun]) -> Section {
     Section::new("", blocks)
 }
 
-fn notes(plan: &Plan, most: usize) -> Vec<Note> {
+fn notes(plan: &SimulationPlan, most: usize) -> Vec<Note> {
     plan.workload.notes.iter().take(most).map(|note| Note::plain(note.as_str())).collect()
 }
 
 /// What held each volume back. Of one volume the answer has the first change of its credits.
-fn why(plan: &Plan, runs: &[SimulatedRun]) -> Vec<String> {
+fn why(plan: &SimulationPlan, runs: &[SimulatedRun]) -> Vec<String> {
     if let [only] = runs {
         let behind = sentences::behind(plan, only).into_iter().take(EXPLAINED - 1);
         return [sentences::bottleneck(only)].into_iter().chain(behind).collect();
     }
-    let of_volume = |(volume, run): (&Planned, &SimulatedRun)| {
+    let of_volume = |(volume, run): (&SimulatedVolume, &SimulatedRun)| {
         let change = sentences::changes(run).into_iter().next();
         let change = change.map(|change| sentences::capital(&change.sentence));
         let behind = sentences::behind(plan, run).into_iter().take(1);
@@ -88,7 +87,7 @@ fn why(plan: &Plan, runs: &[SimulatedRun]) -> Vec<String> {
 }
 
 /// The figures that people compare volumes by.
-fn side_by_side(plan: &Plan, runs: &[SimulatedRun]) -> Table {
+fn side_by_side(plan: &SimulationPlan, runs: &[SimulatedRun]) -> Table {
     let columns = [
         "Volume",
         "IOPS",
@@ -101,7 +100,7 @@ fn side_by_side(plan: &Plan, runs: &[SimulatedRun]) -> Table {
         "Throttled",
         "Monthly",
     ];
-    let row = |(volume, run): (&Planned, &SimulatedRun)| {
+    let row = |(volume, run): (&SimulatedVolume, &SimulatedRun)| {
         let all = run.totals.all();
         let quantile = |quantile| latency(all.percentiles.at(quantile));
         let throttled = all.throttled_ns as f64 / (all.latency_ns as f64).max(1.0);
@@ -134,7 +133,7 @@ fn side_by_side(plan: &Plan, runs: &[SimulatedRun]) -> Table {
 }
 
 /// A volume in full: what it is, what it did, and what happened.
-fn of_volume(plan: &Plan, volume: &Planned, run: &SimulatedRun) -> Section {
+fn of_volume(plan: &SimulationPlan, volume: &SimulatedVolume, run: &SimulatedRun) -> Section {
     let mut facts = vec![
         Fact::new("Volume", volume.resolved.description.as_str()),
         Fact::new("Cost", volume.cost_line()),
@@ -180,7 +179,7 @@ fn of_volume(plan: &Plan, volume: &Planned, run: &SimulatedRun) -> Section {
 }
 
 /// What ran, and for how long.
-fn facts(plan: &Plan, runs: &[SimulatedRun]) -> Vec<Fact> {
+fn facts(plan: &SimulationPlan, runs: &[SimulatedRun]) -> Vec<Fact> {
     let mut facts = Vec::new();
     if let Some(instance) = &plan.instance {
         let shared = if plan.together { ", shared by all volumes" } else { "" };
@@ -212,7 +211,7 @@ fn facts(plan: &Plan, runs: &[SimulatedRun]) -> Vec<Fact> {
 }
 
 /// The command, and the job files that it reads.
-fn listings(plan: &Plan) -> Vec<Block> {
+fn listings(plan: &SimulationPlan) -> Vec<Block> {
     let listing =
         |label: &str, text: &str| Block::Listing(Listing { label: label.into(), text: text.into() });
     let files = plan.job_files.iter().map(|(path, text)| listing(path, text));

@@ -5,7 +5,7 @@ use ebbtide_twin::Interval;
 use ebbtide_volume::Op;
 
 use super::figures::{latency, mib, percent, rate, span};
-use super::plan::Plan;
+use super::plan::SimulationPlan;
 use super::run::SimulatedRun;
 use super::sentences;
 
@@ -13,7 +13,8 @@ use super::sentences;
 type Column = (&'static str, fn(&Interval) -> String);
 
 /// The rows of every volume. The page has charts in their place.
-pub(super) fn sections(plan: &Plan, runs: &[SimulatedRun]) -> Vec<Section> {
+#[must_use]
+pub fn sections(plan: &SimulationPlan, runs: &[SimulatedRun]) -> Vec<Section> {
     let section = |(spec, run): (&str, &SimulatedRun)| {
         let heading = if runs.len() > 1 { format!("{spec} over time") } else { "Over time".to_owned() };
         let section = Section::new(heading, over_time(plan, run)).named("intervals");
@@ -24,7 +25,7 @@ pub(super) fn sections(plan: &Plan, runs: &[SimulatedRun]) -> Vec<Section> {
 }
 
 /// When credits ended and came back, and the rows. A row ends where they do.
-fn over_time(plan: &Plan, run: &SimulatedRun) -> Vec<Block> {
+fn over_time(plan: &SimulationPlan, run: &SimulatedRun) -> Vec<Block> {
     let columns = columns(plan, run);
     let mut table = Table {
         columns: columns.iter().map(|(heading, _)| (*heading).to_owned()).collect(),
@@ -59,7 +60,7 @@ fn flush(same: &mut Vec<Vec<String>>, table: &mut Table) {
     table.rows.extend(same.drain(..).map(|cells| cells.into_iter().map(Cell::from).collect()));
 }
 
-fn columns(plan: &Plan, run: &SimulatedRun) -> Vec<Column> {
+fn columns(plan: &SimulationPlan, run: &SimulatedRun) -> Vec<Column> {
     let mut columns: Vec<Column> = vec![("Until", |row| span(row.end))];
     if run.shows(plan, Op::Read) && run.shows(plan, Op::Write) {
         columns.push(("Reads/s", |row| rate(row.read_iops())));

@@ -1,7 +1,7 @@
 //! The answer of a simulation: one sentence, with its rate, its latency and its price.
 
 use super::figures::{latency, mean_rate, mib, span, whole};
-use super::plan::Plan;
+use super::plan::SimulationPlan;
 use super::run::SimulatedRun;
 use super::sentences;
 use ebbtide_volume::Nanos;
@@ -10,7 +10,7 @@ use ebbtide_volume::Nanos;
 const SAME: f64 = 0.02;
 
 /// What the run comes to: the best of the volumes, what it is beside another, and what it costs.
-pub(super) fn sentence(plan: &Plan, runs: &[SimulatedRun]) -> String {
+pub(super) fn sentence(plan: &SimulationPlan, runs: &[SimulatedRun]) -> String {
     let best = best(plan, runs);
     let (spec, run) = (&plan.volumes[best].spec, &runs[best]);
     let all = run.totals.all();
@@ -38,7 +38,7 @@ pub(super) fn sentence(plan: &Plan, runs: &[SimulatedRun]) -> String {
 
 /// The volume with the highest rate; of those with the same rate that with the lowest p99; of those the cheapest, where all have
 /// a price.
-fn best(plan: &Plan, runs: &[SimulatedRun]) -> usize {
+fn best(plan: &SimulationPlan, runs: &[SimulatedRun]) -> usize {
     let all = || 0..runs.len();
     let highest = all().map(|place| rate(&runs[place])).fold(0.0, f64::max);
     let fast: Vec<usize> = all().filter(|place| rate(&runs[*place]) >= highest * (1.0 - SAME)).collect();
@@ -64,7 +64,7 @@ const fn other(best: usize) -> usize {
     if best == 0 { 1 } else { 0 }
 }
 
-fn compared(plan: &Plan, runs: &[SimulatedRun], best: usize) -> String {
+fn compared(plan: &SimulationPlan, runs: &[SimulatedRun], best: usize) -> String {
     let other = other(best);
     let spec = &plan.volumes[other].spec;
     let ratio = rate(&runs[best]) / rate(&runs[other]).max(1e-9);
@@ -79,7 +79,7 @@ fn compared(plan: &Plan, runs: &[SimulatedRun], best: usize) -> String {
     }
 }
 
-fn price(plan: &Plan, best: usize) -> String {
+fn price(plan: &SimulationPlan, best: usize) -> String {
     let Some(cost) = &plan.volumes[best].cost else { return String::new() };
     let other = plan.volumes.get(other(best)).and_then(|volume| volume.cost.as_ref());
     let difference = match other.filter(|_| plan.volumes.len() == 2) {

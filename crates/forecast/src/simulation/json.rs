@@ -7,20 +7,30 @@ use ebbtide_volume::{Nanos, Op};
 use serde::Serialize;
 
 use super::figures::{mib, per_second, short, us};
-use super::plan::{Plan, Planned};
+use super::plan::{SimulatedVolume, SimulationPlan};
 use super::run::SimulatedRun;
 use super::sentences::{self, Held};
 
+/// What `simulate` prints.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub enum SimulationFigures<'a> {
+    /// Of one volume.
+    Single(Box<Single<'a>>),
+    /// Of several.
+    Several(Several<'a>),
+}
+
 /// What `simulate` prints for several volumes.
 #[derive(Serialize)]
-struct Several<'a> {
+pub struct Several<'a> {
     /// The runs, in the order of the volumes given.
     runs: Vec<Single<'a>>,
 }
 
 /// What `simulate` prints for one volume.
 #[derive(Serialize)]
-struct Single<'a> {
+pub struct Single<'a> {
     /// The spec as it was given.
     volume: &'a str,
     /// The volume in words, with its limits.
@@ -237,20 +247,19 @@ struct OneInterval {
 }
 
 /// One object: of the run where there is one volume, of `runs` where there are several.
-pub(super) fn text(plan: &Plan, runs: &[SimulatedRun]) -> String {
+#[must_use]
+pub fn figures<'a>(plan: &'a SimulationPlan, runs: &[SimulatedRun]) -> SimulationFigures<'a> {
     let mut runs: Vec<Single<'_>> =
         plan.volumes.iter().zip(runs).map(|(volume, run)| single(plan, volume, run)).collect();
-    let text = match (runs.pop(), runs.is_empty()) {
-        (Some(only), true) => serde_json::to_string(&only),
-        (last, _) => {
-            runs.extend(last);
-            serde_json::to_string(&Several { runs })
-        }
-    };
-    text.expect("a run is plain data with finite numbers") + "\n"
+    if runs.len() == 1
+        && let Some(only) = runs.pop()
+    {
+        return SimulationFigures::Single(Box::new(only));
+    }
+    SimulationFigures::Several(Several { runs })
 }
 
-fn single<'a>(plan: &'a Plan, volume: &'a Planned, run: &SimulatedRun) -> Single<'a> {
+fn single<'a>(plan: &'a SimulationPlan, volume: &'a SimulatedVolume, run: &SimulatedRun) -> Single<'a> {
     let jobs = plan.workload.jobs.iter().zip(&run.outcome.jobs);
     Single {
         volume: &volume.spec,
@@ -293,12 +302,12 @@ fn single<'a>(plan: &'a Plan, volume: &'a Planned, run: &SimulatedRun) -> Single
     }
 }
 
-fn whole_run(plan: &Plan, run: &SimulatedRun) -> WholeRun {
+fn whole_run(plan: &SimulationPlan, run: &SimulatedRun) -> WholeRun {
     let held = Held::of(run);
-    let side = |op, part: &OpTotals| run.shows(plan, op).then(|| figures(part, run.duration));
+    let side = |op, part: &OpTotals| run.shows(plan, op).then(|| figures_of(part, run.duration));
     WholeRun {
         duration_s: run.duration.as_secs_f64(),
-        all: figures(&run.totals.all(), run.duration),
+        all: figures_of(&run.totals.all(), run.duration),
         read: side(Op::Read, &run.totals.read),
         write: side(Op::Write, &run.totals.write),
         flushes: run.totals.flushes,
@@ -317,7 +326,7 @@ fn not_used(rows: &NotUsed) -> NotUsedRows {
     NotUsedRows { kind: rows.kind.clone(), rows: rows.rows, requests: rows.requests }
 }
 
-fn figures(part: &OpTotals, duration: Nanos) -> Figures {
+fn figures_of(part: &OpTotals, duration: Nanos) -> Figures {
     let at = |quantile| part.percentiles.at(quantile).map(us);
     Figures {
         ios: part.ios,
@@ -335,7 +344,7 @@ fn figures(part: &OpTotals, duration: Nanos) -> Figures {
 }
 
 fn one_job<'a>(job: &'a ebbtide_twin::Job, done: &Totals, duration: Nanos) -> OneJob<'a> {
-    let side = |op, part: &OpTotals| job.does(op).then(|| figures(part, duration));
+    let side = |op, part: &OpTotals| job.does(op).then(|| figures_of(part, duration));
     OneJob {
         name: &job.name,
         iodepth: job.depth,
