@@ -6,18 +6,18 @@ use std::time::{Duration, Instant};
 use ebbtide_advisor::{Finding, judge};
 use ebbtide_captured::{Hints, Input, bundle, is_known, observation};
 use ebbtide_catalog::Catalog;
-use ebbtide_doctor::proof::{Scale, propose};
 use ebbtide_lab::experiment::{self, Overrides};
 use ebbtide_mysql::Binary;
 use ebbtide_observe::{Files, Flavour, Observation, Origin, Version};
 use ebbtide_report::TextOptions;
 use proptest::prelude::*;
 
-use super::{Answer, document};
+use super::{Answer, Diagnosis, document};
+use crate::proof::{Scale, propose};
 
 macro_rules! sample {
     ($name:literal) => {
-        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/crates/captured/tests/fixtures/", $name))
+        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../captured/tests/fixtures/", $name))
     };
 }
 
@@ -116,11 +116,11 @@ fn changed(text: &str, changes: &[Edit]) -> String {
 fn judged(seen: &Observation) {
     let findings = judge(seen, &Catalog::builtin());
     let answer = Answer { observation: seen, findings: &findings, baseline: None, proof: None };
-    let document = document::document(&answer);
+    let document = document(&answer, "test");
     let options = TextOptions { details: true, ..TextOptions::default() };
     let printed = document.to_text(options) + &document.to_markdown() + &document.to_html();
     assert!(!printed.is_empty());
-    serde_json::to_string(&super::json::Diagnosis::of(&answer)).unwrap();
+    serde_json::to_string(&Diagnosis::of(&answer)).unwrap();
     proposed(seen, &findings);
 }
 

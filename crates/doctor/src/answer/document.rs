@@ -4,21 +4,22 @@
 use std::collections::BTreeMap;
 
 use ebbtide_advisor::{Assessment, Confidence, Evidence, Finding, Seen, Severity};
-use ebbtide_doctor::baseline::Comparison;
 use ebbtide_observe::{Observation, Origin};
 use ebbtide_report::{Block, Cell, Fact, Listing, Note, Report, Section, Table, Tone};
 use ebbtide_text::{count, figure, seconds, whole};
 
 use super::proof_text;
 use super::{Answer, by_severity};
+use crate::baseline::Comparison;
 
 /// Findings that text shows without details.
 const FIRST_FINDINGS: usize = 4;
 /// Characters of a sentence in a table.
 const BRIEF: usize = 80;
 
-/// The answer as a document.
-pub(super) fn document(answer: &Answer<'_>) -> Report {
+/// The answer as a document; `version` is that of the program.
+#[must_use]
+pub fn document(answer: &Answer<'_>, version: &str) -> Report {
     let mut sections = vec![first(answer)];
     sections.extend(answer.proof.map(proof_text::section));
     sections.extend(
@@ -35,7 +36,7 @@ pub(super) fn document(answer: &Answer<'_>) -> Report {
         title: format!("Storage of {}", server(answer.observation)),
         subtitle: "What the doctor found".into(),
         sections,
-        footer: format!("ebbtide {}. The server was only read.", crate::version::of_results()),
+        footer: format!("ebbtide {version}. The server was only read."),
         ..Report::default()
     }
 }
@@ -312,14 +313,19 @@ mod tests {
     }
 
     fn details(answer: &Answer<'_>) -> String {
-        document(answer).to_text(TextOptions { columns: 500, details: true, ..TextOptions::default() })
+        document(answer, "test").to_text(TextOptions {
+            columns: 500,
+            details: true,
+            ..TextOptions::default()
+        })
     }
 
     #[test]
     fn the_answer_is_one_screen_with_the_first_fix_to_paste() {
         with("0", |answer| {
             for columns in [60, 80, 120] {
-                let shown = document(answer).to_text(TextOptions { columns, ..TextOptions::default() });
+                let shown =
+                    document(answer, "test").to_text(TextOptions { columns, ..TextOptions::default() });
                 assert!(shown.starts_with("1 finding: 1 high.\nMySQL 8.0.36, captured in "), "{shown}");
                 assert!(shown.contains("Fix of D03:\nSET PERSIST sync_binlog = 1;\n"), "{shown}");
                 assert!(shown.lines().count() <= 24, "{shown}");
@@ -332,7 +338,7 @@ mod tests {
     #[test]
     fn text_page_and_markdown_have_each_finding_with_its_commands() {
         with("0", |answer| {
-            let document = document(answer);
+            let document = document(answer, "test");
             let html = document.to_html();
             assert!(html.contains("D03") && html.contains("SET PERSIST sync_binlog = 1;"));
             assert!(!html.contains("<script src") && !html.contains("<link "), "it opens offline");
@@ -350,7 +356,7 @@ mod tests {
             let found = findings.iter_mut().find(|finding| finding.code == "D03").unwrap();
             found.at_most = Some(Benefit { at_most: 12.345, of: "the transactions" });
             let answer = Answer { findings: &findings, ..*answer };
-            let document = document(&answer);
+            let document = document(&answer, "test");
             for text in [details(&answer), document.to_html(), document.to_markdown()] {
                 assert!(text.contains("at most 12.3 times the transactions"), "{text}");
             }
@@ -360,9 +366,9 @@ mod tests {
     #[test]
     fn no_value_becomes_markup() {
         with("0 <img src=x> | [a](b) `c`\n# d", |answer| {
-            let html = document(answer).to_html();
+            let html = document(answer, "test").to_html();
             assert!(!html.contains("<img src=x>") && !html.contains("/<b>c"), "values are text");
-            let text = document(answer).to_markdown();
+            let text = document(answer, "test").to_markdown();
             assert!(!text.replace("\\<", "").contains("<img") && text.contains("/\\<b\\>c\\|d"), "{text}");
             assert!(!text.contains("\n# d") && !text.contains(" [a](b)"), "{text}");
         });

@@ -4,16 +4,16 @@ use std::path::PathBuf;
 
 use ebbtide_advisor::{Assessment, Caution, Check, Finding, Severity, Source};
 use ebbtide_catalog::Catalog;
-use ebbtide_doctor::baseline::Comparison;
-use ebbtide_doctor::proof::Proof;
 use ebbtide_observe::{Facts, NotSeen, Origin, Span};
 use serde::Serialize;
 
-use super::Answer;
+use super::{Answer, explained};
+use crate::baseline::Comparison;
+use crate::proof::Proof;
 
 /// The answers of all checks.
 #[derive(Debug, Serialize)]
-pub(crate) struct Diagnosis<'a> {
+pub struct Diagnosis<'a> {
     /// Where the observation comes from.
     origin: &'a Origin,
     /// When it was made; null where the status was not read twice.
@@ -41,7 +41,9 @@ pub(crate) struct Diagnosis<'a> {
 }
 
 impl<'a> Diagnosis<'a> {
-    pub(super) fn of(answer: &Answer<'a>) -> Self {
+    /// The answer for programs.
+    #[must_use]
+    pub fn of(answer: &Answer<'a>) -> Self {
         let Answer { observation, findings, baseline, proof } = *answer;
         let all = |verdict| findings.iter().filter(move |finding| finding.verdict == verdict);
         Self {
@@ -63,7 +65,7 @@ impl<'a> Diagnosis<'a> {
 
 /// What `doctor --explain` prints of a check.
 #[derive(Debug, Serialize)]
-pub(crate) struct Explained {
+pub struct Explained {
     /// Name of the check.
     code: &'static str,
     /// What it looks at.
@@ -87,14 +89,16 @@ pub(crate) struct Explained {
 }
 
 impl Explained {
-    pub(super) fn of(check: &'static Check, catalog: &Catalog) -> Self {
+    /// A check, with the figures of the catalogue.
+    #[must_use]
+    pub fn of(check: &'static Check, catalog: &Catalog) -> Self {
         let words = check.words(catalog);
         Self {
             code: check.code,
             title: check.title,
             condition: words.condition,
             reason: words.reason,
-            servers: super::page::servers(check),
+            servers: explained::servers(check),
             severity: check.severity,
             gain: words.gain,
             risk: words.risk,
@@ -106,9 +110,9 @@ impl Explained {
 
 /// What `doctor capture -o` prints.
 #[derive(Debug, Serialize)]
-pub(crate) struct Captured {
+pub struct Captured {
     /// The file that was written.
-    pub(super) file: PathBuf,
+    pub file: PathBuf,
     /// Its size, bytes.
-    pub(super) bytes: usize,
+    pub bytes: usize,
 }

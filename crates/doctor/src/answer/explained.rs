@@ -7,7 +7,8 @@ use ebbtide_catalog::Catalog;
 use ebbtide_observe::metric::{Maker, Servers};
 
 /// One check.
-pub(super) fn check(check: &Check, catalog: &Catalog) -> String {
+#[must_use]
+pub fn check_text(check: &Check, catalog: &Catalog) -> String {
     let words = check.words(catalog);
     let mut text = format!("{}  {}\n\n", check.code, check.title);
     let rows = [
@@ -30,7 +31,8 @@ pub(super) fn check(check: &Check, catalog: &Catalog) -> String {
 }
 
 /// All checks, as Markdown.
-pub(super) fn all(catalog: &Catalog) -> String {
+#[must_use]
+pub fn all_checks(catalog: &Catalog) -> String {
     let number = ebbtide_advisor::checks().count();
     let mut text = format!(
         "# The checks of `ebbtide doctor`\n\n\

@@ -1,11 +1,10 @@
 //! A proof in sentences and as a table.
 
 use ebbtide_advisor::MeasuredGain;
-use ebbtide_doctor::proof::{Matched, Proof};
-use ebbtide_text::{change, change_interval, figure};
-
-use crate::text::count;
 use ebbtide_report::{Block, Cell, Fold, Note, Section, Table};
+use ebbtide_text::{change, change_interval, count, figure};
+
+use crate::proof::{FILE, Matched, Proof};
 
 /// How the proof was made, in sentences.
 fn sentences(proof: &Proof) -> Vec<String> {
@@ -21,7 +20,7 @@ fn sentences(proof: &Proof) -> Vec<String> {
         all.push(format!(
             "Results: {}; the experiment: {}.",
             directory.display(),
-            directory.join(super::prove::FILE).display()
+            directory.join(FILE).display()
         ));
     }
     all.extend(proof.notes.iter().map(|note| format!("Note: {note}")));
@@ -31,7 +30,8 @@ fn sentences(proof: &Proof) -> Vec<String> {
 }
 
 /// The figures, as the cells of a table.
-pub(super) fn rows(proof: &Proof) -> Vec<[String; 4]> {
+#[must_use]
+pub fn proof_rows(proof: &Proof) -> Vec<[String; 4]> {
     let cell = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), figure);
     let row = |one: &Matched| {
         let ratio = one.ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{}x", figure(ratio)));
@@ -48,7 +48,7 @@ pub(super) fn section(proof: &Proof) -> Section {
     if !proof.figures.is_empty() {
         blocks.push(Block::Table(Table {
             columns: ["Workload", "Observed", "Measured", "Ratio"].map(str::to_owned).to_vec(),
-            rows: rows(proof).into_iter().map(|row| row.map(Cell::from).to_vec()).collect(),
+            rows: proof_rows(proof).into_iter().map(|row| row.map(Cell::from).to_vec()).collect(),
             ..Table::default()
         }));
     }

@@ -7,7 +7,8 @@ use ebbtide_advisor::Finding;
 use ebbtide_observe::{Observation, switch};
 
 /// The fragment. A variable that several findings set is that of the finding which is worth most.
-pub(super) fn fragment(observation: &Observation, findings: &[Finding]) -> String {
+#[must_use]
+pub fn fragment(observation: &Observation, findings: &[Finding]) -> String {
     let mut text = format!(
         "# Fixes of `ebbtide doctor` for {}.\n# Read each finding first: ebbtide doctor --explain CODE. Take out what you do not want.\n[mysqld]\n",
         super::document::server(observation)
