@@ -17,12 +17,14 @@
 //! - `live` carries requests out on a host, and counts each by its operation (`request_counters`). `live::follow` feeds shadows and
 //!   a recording with the requests that a thread of `ebbtide-device` fetches from the engine. `live::blocks` is between the EBS
 //!   direct APIs and the block store.
+//! - [`document`] says what the views of a volume mean, as a document for people.
 //!
 //! A new request is a method of [`ControlPlane`], with a type in `src/request.rs`, a row of the counters, and what states permit it. Its
 //! adapters are `src/serve/service.rs` of the program, for the socket, with a variant of [`protocol::Request`] and one of
 //! [`protocol::Answer`], and the services of `ebbtide-cloud`.
 #![forbid(unsafe_code)]
 
+pub mod document;
 mod error;
 mod fault;
 mod live;

@@ -3,10 +3,6 @@
 use std::collections::BTreeSet;
 
 use ebbtide_catalog::{MonthlyCost, Usd};
-use ebbtide_control::{
-    CreditsView, InitializationState, InitializationView, LatencyView, LiveView, RecordingView, ShadowsView,
-    VolumeDetail, VolumeView, in_force,
-};
 use ebbtide_device::engine::PacingReport;
 use ebbtide_device::faults::Faults;
 use ebbtide_device::host::{Calibration, HostFigures};
@@ -14,8 +10,11 @@ use ebbtide_report::{Block, Cell, Fact, Note, Report, Section, Table, Tone, spar
 use ebbtide_text::{count, fixed, rough, size, whole};
 use ebbtide_volume::Nanos;
 
-use super::record::so_far;
-use crate::text::seconds;
+use crate::fault::in_force;
+use crate::view::{
+    CreditsView, InitializationState, InitializationView, LatencyView, LiveView, RecordingView, ShadowsView,
+    VolumeDetail, VolumeView,
+};
 
 /// Points of the line of a minute in a fact, and in a table.
 const POINTS: usize = 30;
@@ -34,8 +33,9 @@ fn finding(sentence: impl Into<String>) -> Block {
     Block::Findings(vec![sentence.into()])
 }
 
-/// `volume list`
-pub(super) fn list(volumes: &[VolumeView]) -> Report {
+/// The answer of `volume list`.
+#[must_use]
+pub fn list(volumes: &[VolumeView]) -> Report {
     if volumes.is_empty() {
         return report(vec![finding("no volumes")]);
     }
@@ -131,8 +131,9 @@ fn condensed(values: &[f64], points: usize) -> Vec<Option<f64>> {
     values.chunks(values.len().div_ceil(points).max(1)).map(mean).collect()
 }
 
-/// `volume create`
-pub(super) fn created(volume: &VolumeView) -> Report {
+/// The answer of `volume create`.
+#[must_use]
+pub fn created(volume: &VolumeView) -> Report {
     let mut facts = vec![Fact::new("cost", cost(volume))];
     // What it has now may be less than the full credits of its description.
     facts.extend(credits(volume).map(|credits| Fact::new("credits", credits)));
@@ -143,8 +144,9 @@ pub(super) fn created(volume: &VolumeView) -> Report {
     ])
 }
 
-/// `volume modify`
-pub(super) fn modified(volume: &VolumeView) -> Report {
+/// The answer of `volume modify`.
+#[must_use]
+pub fn modified(volume: &VolumeView) -> Report {
     let mut facts = vec![Fact::new("cost", cost(volume))];
     facts.extend(credits(volume).map(|credits| Fact::new("credits", credits)));
     facts.extend(modification(volume).map(|change| Fact::new("modified", change)));
@@ -154,12 +156,9 @@ pub(super) fn modified(volume: &VolumeView) -> Report {
     ])
 }
 
-/// `volume detach`
-pub(super) fn detached(
-    name: &str,
-    shadows: Option<&ShadowsView>,
-    recording: Option<&RecordingView>,
-) -> Report {
+/// The answer of `volume detach`.
+#[must_use]
+pub fn detached(name: &str, shadows: Option<&ShadowsView>, recording: Option<&RecordingView>) -> Report {
     let mut blocks = vec![finding(format!("detached volume {name}"))];
     blocks.extend(
         recording
@@ -169,8 +168,9 @@ pub(super) fn detached(
     report(blocks)
 }
 
-/// `volume show`
-pub(super) fn show(detail: &VolumeDetail) -> Report {
+/// The answer of `volume show`.
+#[must_use]
+pub fn show(detail: &VolumeDetail) -> Report {
     let volume = &detail.volume;
     let mut facts = vec![Fact::new("is", volume.description.as_str()), Fact::new("cost", cost(volume))];
     facts.extend(volume.damage.as_ref().map(|damage| Fact::new("damage", damage.as_str())));
@@ -237,7 +237,7 @@ fn span_words(seconds: f64) -> String {
     if seconds >= 59.0 {
         "the last minute".to_owned()
     } else {
-        format!("the {} since it was attached", crate::text::seconds(seconds))
+        format!("the {} since it was attached", self::seconds(seconds))
     }
 }
 
@@ -466,8 +466,9 @@ fn shadow_blocks(shadows: &ShadowsView) -> Vec<Block> {
     blocks
 }
 
-/// `volume calibrate`
-pub(super) fn calibration(calibration: &Calibration) -> Report {
+/// The answer of `volume calibrate`.
+#[must_use]
+pub fn calibration(calibration: &Calibration) -> Report {
     let figures = calibration.block.as_ref().unwrap_or(&calibration.nbd);
     let how = if calibration.block.is_some() { "as a block device" } else { "through NBD" };
     let sentence = format!(
@@ -512,4 +513,30 @@ pub(super) fn calibration(calibration: &Calibration) -> Report {
         blocks.push(Block::Notes(vec![Note::caution(others)]));
     }
     report(blocks)
+}
+
+/// How much was recorded, for people.
+#[must_use]
+pub fn so_far(view: &RecordingView) -> String {
+    format!("{}, {}", count(view.requests, "request"), size(view.bytes))
+}
+
+/// A span of seconds for people, with one decimal below one second.
+fn seconds(span: f64) -> String {
+    match span {
+        0.95.. => ebbtide_text::seconds(span),
+        0.05.. => format!("{} s", fixed(span, 1)),
+        _ => "less than 0.1 s".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_span_below_a_second_is_never_shown_as_none() {
+        let shown = [0.01, 0.05, 0.44, 0.949, 0.95, 59.6, 3_605.0].map(seconds);
+        assert_eq!(shown, ["less than 0.1 s", "0.1 s", "0.4 s", "0.9 s", "1 s", "60 s", "1 h 5 s"]);
+    }
 }
