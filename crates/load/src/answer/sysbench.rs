@@ -3,19 +3,20 @@
 
 use std::fmt::Write as _;
 
-use ebbtide_load::{
+use super::summary::LoadSummary;
+use crate::{
     Arrival, Bucket, ClientOptions, LedgerOptions, PrepareOptions, Prepared, Progress, RunOptions, Sample,
     Target, Totals,
 };
-
-use super::summary::LoadSummary;
 
 pub(super) fn endpoints(target: &Target) -> String {
     let list: Vec<String> = target.endpoints.iter().map(ToString::to_string).collect();
     list.join(", ")
 }
 
-pub(super) fn prepare_header(target: &Target, options: &PrepareOptions) -> String {
+/// What is loaded, before it is.
+#[must_use]
+pub fn prepare_header(target: &Target, options: &PrepareOptions) -> String {
     format!(
         "Loading {} at {}: {} tables of {} rows, {} connections\nRandom numbers: {}, seed {}",
         target.database,
@@ -28,7 +29,9 @@ pub(super) fn prepare_header(target: &Target, options: &PrepareOptions) -> Strin
     )
 }
 
-pub(super) fn progress(progress: &Progress) -> String {
+/// The status line while tables are loaded.
+#[must_use]
+pub fn progress(progress: &Progress) -> String {
     let share = 100.0 * progress.rows as f64 / progress.rows_total.max(1) as f64;
     format!(
         "{share:3.0}%  {} of {} rows, {} of {} tables with their index",
@@ -36,7 +39,9 @@ pub(super) fn progress(progress: &Progress) -> String {
     )
 }
 
-pub(super) fn prepared(done: &Prepared) -> String {
+/// What was loaded.
+#[must_use]
+pub fn prepared(done: &Prepared) -> String {
     let created = if done.database_created { " (the database was created, too)" } else { "" };
     let rate = done.rows as f64 / done.elapsed_s.max(1e-9);
     format!(
@@ -53,7 +58,9 @@ pub(super) fn ledger(text: &mut String, ledger: Option<&LedgerOptions>) {
     }
 }
 
-pub(super) fn run_header(target: &Target, options: &RunOptions, report_interval: u32) -> String {
+/// What runs, before it does.
+#[must_use]
+pub fn run_header(target: &Target, options: &RunOptions, report_interval: u32) -> String {
     let mut text = format!("Running {} at {}\n", options.workload, endpoints(target));
     clients(&mut text, &options.clients, report_interval);
     ledger(&mut text, options.ledger.as_ref());
@@ -82,7 +89,8 @@ pub(super) fn clients(text: &mut String, clients: &ClientOptions, report_interva
 }
 
 /// The status line while a run lasts.
-pub(super) fn live(sample: &Sample, time: f64) -> String {
+#[must_use]
+pub fn live(sample: &Sample, time: f64) -> String {
     let phase = if sample.warmup { "warm-up, " } else { "" };
     let rate = |count: u64| count as f64 / sample.length_s;
     let backlog = if sample.due > 0 { format!("  backlog {}", sample.backlog) } else { String::new() };
@@ -97,7 +105,8 @@ pub(super) fn live(sample: &Sample, time: f64) -> String {
 }
 
 /// sysbench's line for an interval.
-pub(super) fn interval(samples: &[Sample], threads: u32, percentile: f64, open: bool) -> String {
+#[must_use]
+pub fn interval(samples: &[Sample], threads: u32, percentile: f64, open: bool) -> String {
     let seconds: f64 = samples.iter().map(|sample| sample.length_s).sum();
     let sum = |of: fn(&Totals) -> u64| {
         samples.iter().map(|sample| of(&sample.totals)).sum::<u64>() as f64 / seconds

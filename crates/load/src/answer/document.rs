@@ -1,19 +1,20 @@
 //! The answer of `ebbtide load run` as a document: the rate and the latency first, then the percentiles and what they hide, then
 //! sysbench's summary and the rest.
 
-use ebbtide_load::{Arrival, Ended, ErrorCount, Latency, OpenLoop, StatementLatency};
 use ebbtide_report::{Block, Cell, Fact, Listing, Note, Report, Section, Table};
 use ebbtide_text::{count, fixed, latency, percent, rough};
 
 use super::summary::LoadSummary;
-use super::text;
+use super::sysbench;
+use crate::{Arrival, Ended, ErrorCount, Latency, OpenLoop, StatementLatency};
 
 /// Kinds of errors that are printed without details.
 const FIRST_ERRORS: usize = 2;
 
 /// The answer: `before` comes in front of what all workloads have, as does the sentence where a workload has one of its own.
 /// `header` is what runs.
-pub(super) fn document(
+#[must_use]
+pub fn document(
     report: &LoadSummary<'_>,
     sentence: Option<String>,
     before: Vec<Block>,
@@ -32,9 +33,10 @@ pub(super) fn document(
     let listing = |text: String| vec![Block::Listing(Listing { label: String::new(), text })];
     let mut sections = vec![Section::new("", blocks)];
     if histogram {
-        sections.push(Section::new("Histogram", listing(text::histogram(report.histogram))));
+        sections.push(Section::new("Histogram", listing(sysbench::histogram(report.histogram))));
     }
-    sections.push(Section::new("As sysbench", listing(text::statistics(report))).named("sysbench").details());
+    sections
+        .push(Section::new("As sysbench", listing(sysbench::statistics(report))).named("sysbench").details());
     if report.statements.len() > 1 {
         let table = vec![Block::Table(statements(report))];
         sections.push(Section::new("By statement", table).named("statements").details());

@@ -1,12 +1,12 @@
 //! What a run of any workload found out, for the answer and for sysbench's summary.
 
-use ebbtide_load::{
+use crate::{
     Bucket, ClientOptions, ClientUse, Ended, ErrorCount, Fairness, Generator, Latency, Omission, OpenLoop,
     Outcome, RunReport, ServerInfo, StatementLatency, Totals,
 };
 
 /// What a summary shows, whatever the workload was.
-pub(super) struct LoadSummary<'a> {
+pub struct LoadSummary<'a> {
     pub(super) clients: &'a ClientOptions,
     pub(super) server: &'a ServerInfo,
     pub(super) ended: &'a Ended,
@@ -53,7 +53,9 @@ macro_rules! load_summary {
 }
 
 impl<'a> LoadSummary<'a> {
-    pub(super) fn of_run(report: &'a RunReport) -> Self {
+    /// Of a workload of sysbench.
+    #[must_use]
+    pub fn of_run(report: &'a RunReport) -> Self {
         load_summary!(report, &report.options.clients, report.ledger_records)
     }
 
