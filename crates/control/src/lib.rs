@@ -5,8 +5,8 @@
 //! over a volume's state, a request and the time; [`record`] is what is kept of a volume, and what its model
 //! is after a time without a server.
 //!
-//! Adapters translate: `ebbtide serve` does so for its socket, with the types of [`protocol`]. Nothing here knows a
-//! command line, JSON text, a socket or a terminal.
+//! Adapters translate: `ebbtide serve` does so for its socket, with the types of [`protocol`]. [`socket`] has both ends of it, and
+//! nothing else here knows JSON text or a socket. Nothing knows a command line or a terminal.
 //!
 //! # Where to begin reading
 //!
@@ -33,6 +33,7 @@ pub mod protocol;
 pub mod record;
 mod request;
 mod request_counters;
+pub mod socket;
 mod specs;
 pub mod state;
 mod time;

@@ -1,17 +1,14 @@
 //! The server's side of the control socket.
 
-use std::io::{BufRead as _, BufReader, ErrorKind, Read, Write as _};
+use std::io::{self, BufRead as _, BufReader, ErrorKind, Read, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use anyhow::Context as _;
-use ebbtide_control::protocol::{self, Envelope, ProtocolError, Reply, Request};
-use ebbtide_device::host::Home;
+use ebbtide_device::host::{Home, HomeError};
 use ebbtide_device::socket;
-use rustix::net::{Shutdown, shutdown};
 
-use crate::exit::{Exit, Refusal, Report};
+use crate::protocol::{self, Envelope, ExitStatus, ProtocolError, RefusedRequest, Reply, Request};
 
 /// Longest request line; a spec and a few paths are far below it.
 const MAX_REQUEST: u64 = 64 << 10;
@@ -28,7 +25,7 @@ const WRITE_BYTES: usize = 16 << 10;
 
 /// The listening control socket; it is removed on drop.
 #[derive(Debug)]
-pub(crate) struct Listener {
+pub struct Listener {
     socket: UnixListener,
     home: Home,
     /// By which its file is known to be still this one.
@@ -41,30 +38,23 @@ impl Listener {
     ///
     /// # Errors
     /// Where the socket cannot be made.
-    pub(crate) fn bind(home: &Home) -> anyhow::Result<Self> {
-        let path = home.socket();
-        let refusal = || Refusal::environment(format!("cannot listen at {}", path.display()));
-        home.remove_socket().with_context(refusal)?;
-        let socket = socket::listen(&path, 0o600).with_context(|| {
-            refusal().hint("a socket's path is at most 107 bytes long: choose a shorter --home")
-        })?;
-        let identity = home.socket_identity().ok_or_else(|| {
-            refusal().hint("the home was deleted or replaced meanwhile: start the server again")
-        })?;
+    pub fn bind(home: &Home) -> Result<Self, BindError> {
+        home.remove_socket().map_err(BindError::Remove)?;
+        let socket = socket::listen(&home.socket(), 0o600).map_err(BindError::Listen)?;
+        let identity = home.socket_identity().ok_or(BindError::HomeGone)?;
         Ok(Self { socket, home: home.clone(), identity })
     }
 
     /// Wakes [`Self::accept`], whatever has become of the socket's file, and lets it accept nobody any more.
-    pub(crate) fn close(&self) {
-        // It cannot fail on a socket that listens.
-        let _ = shutdown(&self.socket, Shutdown::Both);
+    pub fn close(&self) {
+        socket::close(&self.socket);
     }
 
     /// The next client.
     ///
     /// # Errors
     /// Where no more can be accepted.
-    pub(crate) fn accept(&self) -> std::io::Result<UnixStream> {
+    pub fn accept(&self) -> io::Result<UnixStream> {
         self.socket.accept().map(|(stream, _)| stream)
     }
 }
@@ -78,18 +68,32 @@ impl Drop for Listener {
     }
 }
 
+/// Why the control socket cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum BindError {
+    /// What is in its place cannot be removed.
+    #[error("cannot remove what is in the place of the socket")]
+    Remove(#[source] HomeError),
+    /// The operating system refuses it. A socket's path is at most 107 bytes long.
+    #[error("cannot listen")]
+    Listen(#[source] io::Error),
+    /// The home was deleted or replaced meanwhile.
+    #[error("the home is gone")]
+    HomeGone,
+}
+
 /// A request that was carried out.
 #[derive(Debug)]
-pub(crate) struct Completed {
+pub struct Completed {
     /// How the client is to end.
-    pub(crate) exit: Exit,
+    pub exit: ExitStatus,
     /// The result.
-    pub(crate) answer: protocol::Answer,
+    pub answer: protocol::Answer,
 }
 
 /// Sends the replies to one client. One that has gone away, or does not read, does not disturb what it asked for.
 #[derive(Debug)]
-pub(crate) struct ReplySender<'a> {
+pub struct ReplySender<'a> {
     stream: &'a UnixStream,
     /// How long the client may take to read a reply.
     patience: Duration,
@@ -103,12 +107,12 @@ impl<'a> ReplySender<'a> {
     }
 
     /// Reports what is being done or waited for.
-    pub(crate) fn progress(&self, text: &str) {
+    pub fn progress(&self, text: &str) {
         self.send(&Reply::Progress(text.to_owned()));
     }
 
     /// Reports what the user must know although the request is carried out: a sentence.
-    pub(crate) fn warn(&self, sentence: String) {
+    pub fn warn(&self, sentence: String) {
         self.send(&Reply::Warning(sentence));
     }
 
@@ -122,7 +126,7 @@ impl<'a> ReplySender<'a> {
         }
     }
 
-    fn write(&self, mut line: &[u8]) -> std::io::Result<()> {
+    fn write(&self, mut line: &[u8]) -> io::Result<()> {
         let mut stream = self.stream;
         let deadline = Instant::now() + self.patience;
         while !line.is_empty() {
@@ -139,9 +143,9 @@ impl<'a> ReplySender<'a> {
 }
 
 /// Reads one client's request, has it handled and sends the answer.
-pub(crate) fn serve_client(
+pub fn serve_client(
     stream: &UnixStream,
-    handle: impl FnOnce(Request, &ReplySender<'_>) -> anyhow::Result<Completed>,
+    handle: impl FnOnce(Request, &ReplySender<'_>) -> Result<Completed, RefusedRequest>,
 ) {
     let replies = ReplySender::new(stream, REPLY_TIME);
     let outcome = read_request(stream, REQUEST_TIME).and_then(|request| {
@@ -149,13 +153,12 @@ pub(crate) fn serve_client(
         handle(request, &replies)
     });
     match outcome {
-        Ok(Completed { exit, answer }) => replies.send(&Reply::Done { exit: exit.into(), answer }),
-        Err(error) => {
-            let report = Report::of(&error);
-            if matches!(report.exit, Exit::Environment | Exit::Invariant) {
-                tracing::warn!(exit = ?report.exit, "request failed: {report}");
+        Ok(Completed { exit, answer }) => replies.send(&Reply::Done { exit, answer }),
+        Err(refused) => {
+            if matches!(refused.exit, ExitStatus::Environment | ExitStatus::Invariant) {
+                tracing::warn!(exit = ?refused.exit, "request failed: {}", refused.chain.join(": "));
             }
-            replies.send(&Reply::Failed(report.into()));
+            replies.send(&Reply::Failed(refused));
         }
     }
 }
@@ -167,7 +170,7 @@ struct UntilDeadline<'a> {
 }
 
 impl Read for UntilDeadline<'_> {
-    fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         let mut stream = self.stream;
         stream.set_read_timeout(Some(left_until(self.deadline)?))?;
         stream.read(bytes)
@@ -175,31 +178,37 @@ impl Read for UntilDeadline<'_> {
 }
 
 /// The time until a deadline, which is not zero: a socket takes no timeout of zero.
-fn left_until(deadline: Instant) -> std::io::Result<Duration> {
+fn left_until(deadline: Instant) -> io::Result<Duration> {
     let left = deadline.saturating_duration_since(Instant::now());
     if left.is_zero() { Err(ErrorKind::TimedOut.into()) } else { Ok(left) }
 }
 
-fn read_request(stream: &UnixStream, patience: Duration) -> anyhow::Result<Request> {
+fn read_request(stream: &UnixStream, patience: Duration) -> Result<Request, RefusedRequest> {
     let bytes = UntilDeadline { stream, deadline: Instant::now() + patience };
     let mut line = String::new();
-    BufReader::new(bytes.take(MAX_REQUEST)).read_line(&mut line).context("no request arrived")?;
+    BufReader::new(bytes.take(MAX_REQUEST)).read_line(&mut line).map_err(|error| RefusedRequest {
+        exit: ExitStatus::Environment,
+        chain: vec!["no request arrived".to_owned(), error.to_string()],
+        hint: None,
+    })?;
+    let wrong =
+        |message: String| RefusedRequest { exit: ExitStatus::Usage, chain: vec![message], hint: None };
     let envelope: Envelope =
-        serde_json::from_str(&line).map_err(|error| Refusal::usage(format!("no request: {error}")))?;
+        serde_json::from_str(&line).map_err(|error| wrong(format!("no request: {error}")))?;
     envelope.open().map_err(|error| {
-        let refusal = Refusal::usage(error.to_string());
-        match error {
+        let hint = match &error {
             ProtocolError::OtherVersion { .. } => {
-                refusal.hint("stop the server and start the one that belongs to this ebbtide").into()
+                Some("stop the server and start the one that belongs to this ebbtide".to_owned())
             }
-            ProtocolError::UnknownRequest(_) => refusal.into(),
-        }
+            ProtocolError::UnknownRequest(_) => None,
+        };
+        RefusedRequest { hint, ..wrong(error.to_string()) }
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use ebbtide_control::protocol::{ExitStatus, RefusedRequest, VERSION};
+    use crate::protocol::VERSION;
 
     use super::*;
 
@@ -212,7 +221,7 @@ mod tests {
             assert!(matches!(request, Request::Ping));
             replies.progress("thinking");
             replies.warn("it was hard".to_owned());
-            Ok(Completed { exit: Exit::Finding, answer: protocol::Answer::Pong("1".into()) })
+            Ok(Completed { exit: ExitStatus::Finding, answer: protocol::Answer::Pong("1".into()) })
         });
         drop(server);
         // A server that does not read to the end resets the connection after its reply.
@@ -297,7 +306,7 @@ mod tests {
             refused
         });
         // Otherwise the server reads to the end, where it misses a request.
-        assert_eq!(Report::of(&refused).chain[0], "no request arrived");
+        assert_eq!(refused.chain[0], "no request arrived");
     }
 
     #[test]
@@ -328,10 +337,7 @@ mod tests {
         let victim = dir.path().join("victim");
         std::fs::write(&victim, "mine").unwrap();
         std::os::unix::fs::symlink(&victim, home.socket()).unwrap();
-        let before = rustix::process::umask(rustix::fs::Mode::empty());
-        let listener = Listener::bind(home);
-        rustix::process::umask(before);
-        let listener = listener.unwrap();
+        let listener = Listener::bind(home).unwrap();
         let mode = home.socket().symlink_metadata().unwrap().permissions().mode();
         assert_eq!((mode & 0o777, std::fs::read(&victim).unwrap()), (0o600, b"mine".to_vec()));
         std::fs::remove_file(home.socket()).unwrap();
