@@ -12,7 +12,7 @@ use serde::Serialize;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::Kind;
+use crate::Kind;
 
 /// The tables of the file.
 const TABLES: [&str; 4] = ["servers", "volumes", "instances", "regions"];
@@ -28,27 +28,27 @@ const LONGEST: usize = 63;
 
 /// A server that has a name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub(crate) struct NamedServer {
+pub struct NamedServer {
     /// Its Unix socket; null where it is reached by host and port.
-    pub(crate) socket: Option<PathBuf>,
+    pub socket: Option<PathBuf>,
     /// Its host.
-    pub(crate) host: Option<String>,
+    pub host: Option<String>,
     /// Its port.
-    pub(crate) port: Option<u16>,
+    pub port: Option<u16>,
     /// The account.
-    pub(crate) user: Option<String>,
+    pub user: Option<String>,
     /// The database.
-    pub(crate) database: Option<String>,
+    pub database: Option<String>,
     /// The option file with its password.
-    pub(crate) defaults_file: Option<PathBuf>,
+    pub defaults_file: Option<PathBuf>,
     /// The authority that signs its certificate.
-    pub(crate) ssl_ca: Option<PathBuf>,
+    pub ssl_ca: Option<PathBuf>,
     /// Its volumes by role: specs, or names of volumes.
-    pub(crate) volumes: BTreeMap<String, String>,
+    pub volumes: BTreeMap<String, String>,
     /// Its instance: a type, or the name of an instance.
-    pub(crate) instance: Option<String>,
+    pub instance: Option<String>,
     /// The file system of its data.
-    pub(crate) fs: Option<String>,
+    pub fs: Option<String>,
 }
 
 impl fmt::Display for NamedServer {
@@ -77,53 +77,56 @@ impl fmt::Display for NamedServer {
 
 /// What the file says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Names {
+pub struct Names {
     /// Servers by name.
-    pub(super) servers: BTreeMap<String, NamedServer>,
+    pub servers: BTreeMap<String, NamedServer>,
     /// Specs by name.
-    pub(super) volumes: BTreeMap<String, String>,
+    pub volumes: BTreeMap<String, String>,
     /// Instance types, with an id where there is one, by name.
-    pub(super) instances: BTreeMap<String, String>,
+    pub instances: BTreeMap<String, String>,
     /// Regions by name.
-    pub(super) regions: BTreeMap<String, String>,
+    pub regions: BTreeMap<String, String>,
     /// The lines of names, by table and name.
     lines: BTreeMap<(&'static str, String), usize>,
 }
 
 /// Something that is wrong with the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct Problem {
+pub struct Problem {
     /// Its line, from 1 on.
-    pub(super) line: usize,
+    pub line: usize,
     /// What is wrong, and what would be right.
-    pub(super) message: String,
+    pub message: String,
 }
 
 impl Problem {
     /// The problem with its place.
-    pub(super) fn placed(&self, path: &Path) -> String {
+    #[must_use]
+    pub fn placed(&self, path: &Path) -> String {
         format!("{} line {}: {}", path.display(), self.line, self.message)
     }
 }
 
-/// Reads the text of the file: its names, and what is wrong with it by itself.
-pub(super) fn parse(text: &str) -> (Names, Vec<Problem>) {
-    let mut reader = Reader { text, names: Names::default(), problems: Vec::new() };
-    match DeTable::parse(text) {
-        Ok(table) => reader.tables(table.get_ref()),
-        Err(error) => {
-            let offset = error.span().map_or(0, |span| span.start);
-            reader.wrong(offset, error.message().trim_end().replace('\n', "; "));
-        }
-    }
-    let Reader { names, mut problems, .. } = reader;
-    problems.sort_by_key(|problem| problem.line);
-    (names, problems)
-}
-
 impl Names {
+    /// Reads the text of the file: its names, and what is wrong with it by itself.
+    #[must_use]
+    pub fn read(text: &str) -> (Self, Vec<Problem>) {
+        let mut reader = Reader { text, names: Self::default(), problems: Vec::new() };
+        match DeTable::parse(text) {
+            Ok(table) => reader.tables(table.get_ref()),
+            Err(error) => {
+                let offset = error.span().map_or(0, |span| span.start);
+                reader.wrong(offset, error.message().trim_end().replace('\n', "; "));
+            }
+        }
+        let Reader { names, mut problems, .. } = reader;
+        problems.sort_by_key(|problem| problem.line);
+        (names, problems)
+    }
+
     /// The names of a kind.
-    pub(super) fn of(&self, kind: Kind) -> Box<dyn Iterator<Item = &str> + '_> {
+    #[must_use]
+    pub fn of(&self, kind: Kind) -> Box<dyn Iterator<Item = &str> + '_> {
         match kind {
             Kind::Server => Box::new(self.servers.keys().map(String::as_str)),
             Kind::Volume => Box::new(self.volumes.keys().map(String::as_str)),
@@ -133,7 +136,8 @@ impl Names {
     }
 
     /// What a name is; None for a server, which is more than a text.
-    pub(super) fn value(&self, kind: Kind, name: &str) -> Option<&str> {
+    #[must_use]
+    pub fn value(&self, kind: Kind, name: &str) -> Option<&str> {
         match kind {
             Kind::Server => None,
             Kind::Volume => self.volumes.get(name).map(String::as_str),
@@ -143,7 +147,8 @@ impl Names {
     }
 
     /// What is wrong beside the catalogue: types and regions that do not exist, and names that are theirs.
-    pub(super) fn problems(&self, catalog: &Catalog) -> Vec<Problem> {
+    #[must_use]
+    pub fn problems(&self, catalog: &Catalog) -> Vec<Problem> {
         let mut problems = Vec::new();
         let mut check = |table: &'static str, name: &str, wrong: Option<String>| {
             if let Some(message) = wrong {
@@ -373,7 +378,8 @@ impl Reader<'_> {
 }
 
 /// A path with the user's home directory in place of `~`.
-pub(crate) fn expanded(text: &str) -> PathBuf {
+#[must_use]
+pub fn expanded(text: &str) -> PathBuf {
     match (text.strip_prefix("~/"), std::env::home_dir()) {
         (Some(rest), Some(home)) => home.join(rest),
         _ => PathBuf::from(text),
@@ -381,7 +387,8 @@ pub(crate) fn expanded(text: &str) -> PathBuf {
 }
 
 /// Whether a text can be a name.
-pub(crate) fn is_name(text: &str) -> bool {
+#[must_use]
+pub fn is_name(text: &str) -> bool {
     text.len() <= LONGEST
         && text.starts_with(|c: char| c.is_ascii_alphanumeric())
         && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
@@ -408,14 +415,14 @@ home = \"eu-west-1\"
 ";
 
     fn problems(text: &str) -> Vec<String> {
-        let (names, mut problems) = parse(text);
+        let (names, mut problems) = Names::read(text);
         problems.extend(names.problems(&Catalog::builtin()));
         problems.iter().map(|problem| format!("{}: {}", problem.line, problem.message)).collect()
     }
 
     #[test]
     fn names_of_every_kind_are_read() {
-        let (names, wrong) = parse(SHOP);
+        let (names, wrong) = Names::read(SHOP);
         assert_eq!(wrong, []);
         assert_eq!(problems(SHOP), Vec::<String>::new());
         let shop = &names.servers["shop"];

@@ -8,8 +8,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-use crate::exit::Refusal;
-use crate::text::note;
+use crate::NamesError;
 
 /// The largest file that is read, bytes.
 const LARGEST: u64 = 1 << 20;
@@ -20,9 +19,9 @@ const VARIABLE: &str = "EBBTIDE_CONFIG";
 
 /// Where the file is.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub struct Place {
     /// Its path.
-    pub(super) path: PathBuf,
+    pub path: PathBuf,
     /// Whether `EBBTIDE_CONFIG` names it: then it has to be there.
     is_named: bool,
     /// Who called `sudo`, where this process runs under it.
@@ -31,7 +30,8 @@ pub(super) struct Place {
 
 impl Place {
     /// Where the file of this user is; None without a home directory.
-    pub(super) fn find() -> Option<Self> {
+    #[must_use]
+    pub fn find() -> Option<Self> {
         Self::by(|name| std::env::var_os(name), rustix::process::geteuid().is_root())
     }
 
@@ -47,11 +47,12 @@ impl Place {
         Some(Self { path: folder.join("ebbtide/config.toml"), is_named: false, caller })
     }
 
-    /// The text of the file; None where there is none and nobody has named it. Under `sudo`, which file is read is said.
+    /// The text of the file; None where there is none and nobody has named it. Under `sudo`, `note` is told which file
+    /// that is.
     ///
     /// # Errors
-    /// A file that others may write, that is another user's, or that cannot be read (exit code 3).
-    pub(super) fn read(&self) -> anyhow::Result<Option<String>> {
+    /// A file that others may write, that is another user's, or that cannot be read.
+    pub fn read(&self, note: &mut dyn FnMut(&str)) -> Result<Option<String>, NamesError> {
         let text = self.text()?;
         if let Some(caller) = &self.caller {
             let path = self.path.display();
@@ -67,16 +68,12 @@ impl Place {
     }
 
     /// The same without a word, and without an error.
-    pub(super) fn read_quietly(&self) -> Option<String> {
+    pub(crate) fn read_quietly(&self) -> Option<String> {
         self.text().ok().flatten()
     }
 
-    fn text(&self) -> anyhow::Result<Option<String>> {
-        let path = self.path.display();
-        let unreadable = |error: std::io::Error| {
-            let refusal = Refusal::environment(format!("cannot read the file of names {path}"));
-            anyhow::Error::new(error).context(refusal)
-        };
+    fn text(&self) -> Result<Option<String>, NamesError> {
+        let unreadable = |source| NamesError::Unreadable { path: self.path.clone(), source };
         // A pipe that nobody writes must not hold a command up.
         let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
         let opened = OpenOptions::new().read(true).custom_flags(flags).open(&self.path);
@@ -87,8 +84,7 @@ impl Place {
         // Of what was opened, and not of the path: it may be another file by now.
         let about = file.metadata().map_err(unreadable)?;
         if let Some((why, hint)) = self.distrust(&about) {
-            let message = format!("the file of names {path} is not read: {why}");
-            return Err(Refusal::environment(message).hint(hint).into());
+            return Err(NamesError::Untrusted { path: self.path.clone(), why, hint });
         }
         let mut text = String::new();
         file.take(LARGEST).read_to_string(&mut text).map_err(unreadable)?;
