@@ -9,8 +9,8 @@ use ebbtide_captured::packed::text_of;
 use ebbtide_catalog::{Catalog, CatalogError, Initialization, InstanceType, Prices, Spec};
 use ebbtide_forecast::simulation::{MOST_INTERVALS, SimulatedVolume, SimulationPlan, latest_end};
 use ebbtide_text::shell_words::quoted;
-use ebbtide_twin::Workload;
 use ebbtide_twin::fio::{self, FioError, Surroundings};
+use ebbtide_twin::{SimulateError, Workload};
 use ebbtide_volume::Nanos;
 
 use super::Args;
@@ -78,6 +78,17 @@ fn refuse_endless(plan: &SimulationPlan) -> anyhow::Result<()> {
     Err(Refusal::usage(message)
         .hint("give a higher rate, or end the job with runtime, size or number_ios")
         .into())
+}
+
+/// A run that was given up, or that does not fit a volume.
+pub(super) fn refusal(error: &SimulateError) -> Refusal {
+    match error {
+        SimulateError::GivenUp { at } => Refusal::usage(format!(
+            "at {at} of virtual time the run had {MOST_INTERVALS} intervals, the most that are kept"
+        ))
+        .hint("give a longer --interval, or a runtime"),
+        other => Refusal::usage(other.to_string()),
+    }
 }
 
 /// A rate that is not offered, with what to do.

@@ -2,12 +2,11 @@
 
 use std::thread;
 
-use ebbtide_forecast::simulation::{MOST_INTERVALS, SimulatedRun, SimulationPlan, VolumeGroup};
-use ebbtide_twin::SimulateError;
+use ebbtide_forecast::simulation::{SimulatedRun, SimulationPlan, VolumeGroup};
 
+use super::plan::refusal;
 use super::progress::Progress;
 use super::trace;
-use crate::exit::Refusal;
 
 /// Runs every volume of the plan.
 ///
@@ -41,16 +40,5 @@ fn run_group(
     match &plan.trace {
         None => group.run_jobs(plan, &reached).map_err(|error| refusal(&error).into()),
         Some(trace) => trace::replayed(plan, trace, group, &reached),
-    }
-}
-
-/// A run that was given up, or that does not fit a volume.
-pub(super) fn refusal(error: &SimulateError) -> Refusal {
-    match error {
-        SimulateError::GivenUp { at } => Refusal::usage(format!(
-            "at {at} of virtual time the run had {MOST_INTERVALS} intervals, the most that are kept"
-        ))
-        .hint("give a longer --interval, or a runtime"),
-        other => Refusal::usage(other.to_string()),
     }
 }

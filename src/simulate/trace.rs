@@ -14,7 +14,7 @@ use ebbtide_text::{count, whole};
 use ebbtide_twin::ReplayError;
 use ebbtide_twin::trace::{Device, Options, Record, Trace, TraceError, Unbatched};
 
-use super::run;
+use super::plan::refusal as refuse_run;
 use crate::exit::Refusal;
 use crate::trace_options;
 
@@ -107,7 +107,7 @@ pub(super) fn replayed(
             runs.iter_mut().for_each(|run| run.trace = Some(read.clone()));
             Ok(runs)
         }
-        Err(ReplayError::Simulate(error)) => Err(run::refusal(&error).into()),
+        Err(ReplayError::Simulate(error)) => Err(refuse_run(&error).into()),
         Err(error) => Err(refusal(&trace.path, &error, read.requests).into()),
     }
 }
