@@ -15,25 +15,25 @@ use crate::finding::Source;
 const CODE: &str = "optimized-writes";
 /// Fewer pages in the interval, and a share of them is uncertain by more than a tenth (the deviation of a
 /// count is its root).
-pub const FEWEST_PAGES: f64 = 100.0;
+pub(super) const FEWEST_PAGES: f64 = 100.0;
 /// Fewer statements in the interval, and the server was idle.
-pub const FEWEST_STATEMENTS: f64 = 100.0;
+pub(super) const FEWEST_STATEMENTS: f64 = 100.0;
 /// A smaller ceiling is no gain to look for. Batches that fill their units cost an IOPS-bound volume of EBS
 /// one operation for 16 pages, 6%; what is really gained stays below the ceiling, and repeats of one arm
 /// differ by as much.
-pub const SMALLEST_GAIN: f64 = 1.1;
+pub(super) const SMALLEST_GAIN: f64 = 1.1;
 /// From this share of a limit on, the limit holds the server back: I/O that arrives at random waits on average
 /// twice its own time then (`share / 2 / (1 - share)`), and more in every peak.
-pub const BUSY: f64 = 0.8;
+pub(super) const BUSY: f64 = 0.8;
 /// From one wait for a free page in so many statements that change rows on, page writes hold the server back.
-pub const WAITING_SHARE: f64 = 0.01;
+pub(super) const WAITING_SHARE: f64 = 0.01;
 /// Fewer waits for a free page in the interval are chance.
-pub const FEWEST_WAITS: f64 = 100.0;
+pub(super) const FEWEST_WAITS: f64 = 100.0;
 /// Fewer SELECT statements a second do not make a server one that reads.
-pub const FEWEST_READS: f64 = 10.0;
+pub(super) const FEWEST_READS: f64 = 10.0;
 /// More of a limit than this cannot be in use without burst credits (5% for the moments at which counters are
 /// read): pages travelled together, or the volume is another one.
-pub const MOST_USED: f64 = 1.05;
+pub(super) const MOST_USED: f64 = 1.05;
 
 /// How many times the work that the server does now would fit, at most.
 ///

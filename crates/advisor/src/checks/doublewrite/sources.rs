@@ -3,7 +3,7 @@
 use crate::finding::Source;
 
 /// What others report, the vendor's promises first.
-pub const SOURCES: [Source; 6] = [
+pub(super) const SOURCES: [Source; 6] = [
     Source {
         says: "AWS for RDS: up to twice the write transactions",
         url: "https://docs.aws.amazon.com/AmazonRDS/latest/UserGuide/rds-optimized-writes.html",

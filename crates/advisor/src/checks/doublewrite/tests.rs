@@ -4,6 +4,8 @@ use ebbtide_catalog::{Catalog, Spec};
 use ebbtide_observe::FileSystem;
 use proptest::prelude::*;
 
+use super::figures::Release;
+use super::judge::{Limit, SMALLEST_GAIN};
 use super::*;
 
 const KIB: f64 = 1024.0;

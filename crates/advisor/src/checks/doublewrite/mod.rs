@@ -1,4 +1,27 @@
-//! Pages that are written twice.
+//! Pages that are written twice, and whether a server is a candidate for running without the doublewrite buffer, on storage that does
+//! not tear pages (torn-write prevention; RDS calls it Optimized Writes).
+//!
+//! InnoDB writes a page twice: into the doublewrite buffer, and where it belongs. In bytes that is twice as
+//! much; in I/Os it is far less, because the pages of a batch are adjacent there, and a volume counts up
+//! to 256 KiB in a row as one. What can be gained thus depends on what the server lacks: `judge` counts both
+//! with the buffer and without it, and gives the quotient: how many times the same work fits. It is a ceiling of the
+//! gain as long as a transaction takes the pages that it takes now, and no promise.
+//!
+//! [`examine`] judges an observation. The checks D04 and W01 ask it, and so does `ebbtide crash --candidate`. `figures` is what goes
+//! in, `demand` the arithmetic, `judge` the judgement, `conditions` what has to be true, `advice` what to do.
+
+mod advice;
+mod check;
+mod conditions;
+mod demand;
+mod error;
+mod figures;
+mod judge;
+mod sources;
+mod verdict;
+
+#[cfg(test)]
+mod tests;
 
 use super::durability::share;
 use super::sources::{MYSQL_INNODB, says};
@@ -6,8 +29,16 @@ use super::{EVERY, figure, mariadb, mysql};
 use crate::check::Check;
 use crate::finding::{FINE, Found, Judged, Severity};
 use crate::fix::Fix;
-use crate::optimized_writes;
 use crate::view::{Dynamic, View, does_not_apply, is_on};
+
+pub use self::advice::Action;
+pub use self::check::{Examined, examine};
+pub use self::conditions::Standing;
+pub(super) use self::demand::Demand;
+pub use self::error::NotJudged;
+pub use self::figures::{Doublewrite, PageWriteSettings, Storage, Workload};
+pub use self::judge::{Candidate, Gain, judge};
+pub use self::verdict::Verdict;
 
 pub(super) const CHECKS: &[Check] = &[
     Check {
@@ -20,8 +51,8 @@ pub(super) const CHECKS: &[Check] = &[
         gain: "a power cut damages no table",
         risk: "pages are written twice: page writes take up to twice the bytes",
         cost: "write throughput of the volume",
-        sources: &optimized_writes::SOURCES,
-        judge: optimized_writes::off,
+        sources: &sources::SOURCES,
+        judge: check::off,
     },
     Check {
         code: "W01",
@@ -33,8 +64,8 @@ pub(super) const CHECKS: &[Check] = &[
         gain: "up to half of the page writes' bytes",
         risk: "where a condition does not hold, a power cut damages tables for ever",
         cost: "none on EC2's Nitro instances; on RDS an instance class with Optimized Writes",
-        sources: &optimized_writes::SOURCES,
-        judge: optimized_writes::on,
+        sources: &sources::SOURCES,
+        judge: check::on,
     },
     Check {
         code: "W02",
