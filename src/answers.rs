@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use ebbtide_advisor::optimized_writes::{Candidate, PageWriteSettings, Storage, Workload};
+use ebbtide_advisor::doublewrite::{Candidate, PageWriteSettings, Storage, Workload};
 use ebbtide_crash::record::Cut;
 use ebbtide_crash::summary::Summary as CrashSummary;
 use ebbtide_device::host::Detached;

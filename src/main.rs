@@ -5,16 +5,16 @@
 //! The commands are a table in `src/cli.rs`, and `carry_out` below calls the module of each. Exit codes are in `src/exit.rs`,
 //! `src/refusal.rs` gives an error its code and hint. How to add a command: docs/extending.md.
 //!
-//! - [`serve`] owns a `LiveControl` and answers on a socket ([`control`] is its protocol, `src/serve/service.rs` carries a request
+//! - [`serve`] owns a `LiveControl` and answers on a socket ([`control`] is the commands' side of it, `src/serve/service.rs` carries a request
 //!   out); [`volume`] and [`snapshot`] are the commands that use it. The services of AWS are listed in `src/serve/aws.rs`.
 //! - [`run`] and [`crash`] need no server of ours: the labs have their own host.
-//! - [`simulate`] runs `ebbtide-twin`; [`predict`] and [`size`] print what `ebbtide-forecast` says, [`doctor`] what
-//!   `ebbtide-advisor` judges of a look by `ebbtide-doctor`.
-//! - [`load`] runs a load, [`user`] edits the users and roles of the AWS endpoint.
+//! - [`simulate`], [`predict`] and [`size`] print what `ebbtide-forecast` says, [`doctor`] what `ebbtide-advisor` judges of a look by
+//!   `ebbtide-doctor`.
+//! - [`load`] prints what a load of `ebbtide-load` did, [`user`] edits the users and roles of the AWS endpoint.
 //!
 //! The JSON that commands print are the types of the crates, inside the objects of [`answers`] and `crates/control/src/view.rs`. The
 //! schemas in docs/json are made of these types by `xtask/src/schemas.rs`; `xtask/schemas.toml` says which command prints which.
-//! [`config`] has the user's file of names, and [`named`] puts what it says into a command line; [`docs`] shows the pages of docs/.
+//! [`config`] checks the user's file of names, which `ebbtide-names` reads, and [`named`] puts what it says into a command line; [`docs`] shows the pages of docs/.
 //! Manual pages and completions are made of the table of commands ([`manual`]); [`completion`] adds names to it; the version is `build.rs` and [`version`].
 #![forbid(unsafe_code)]
 // What goes to a terminal passes through `text`, which escapes it.

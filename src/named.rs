@@ -3,12 +3,14 @@
 use std::cell::LazyCell;
 
 use ebbtide_catalog::Catalog;
+use ebbtide_names::{Kind, NamesFile, is_name};
 
 use crate::cli::{Cli, Command};
-use crate::config::{Kind, NamesFile, Slot, is_name};
+use crate::config::{self, Slot};
 use crate::exit::Refusal;
 use crate::home::HomePath;
 use crate::refusal::refuse;
+use crate::text;
 use crate::volume::args::VolumeCommand;
 
 /// Puts what the user's file says in place of names. The file is read only if a value may be a name.
@@ -28,10 +30,10 @@ pub(crate) fn resolve(cli: &mut Cli) -> anyhow::Result<()> {
     if server.is_none() && !slots(&mut cli.command).iter().any(may_be) {
         return Ok(());
     }
-    let names = NamesFile::read()?;
+    let names = NamesFile::read(&mut text::note).map_err(config::refuse)?;
     if let (Some(wanted), Command::Doctor(args)) = (&server, &mut cli.command) {
         // `ebbtide doctor captur` is a command that was mistyped.
-        let server = names.server(wanted, &["capture"])?;
+        let server = names.server(wanted, &["capture"]).map_err(config::refuse)?;
         args.take(server).map_err(|why| Refusal::usage(format!("server '{wanted}': {why}")))?;
     }
     // Only volumes that are attached share an instance by its ID: other commands take its type.
@@ -44,7 +46,7 @@ pub(crate) fn resolve(cli: &mut Cli) -> anyhow::Result<()> {
         } else if let Some(refusal) = names.almost(slot.kind, slot.text)
             && !is_in_home(&slot, &place)?
         {
-            return Err(refusal);
+            return Err(config::refuse(refusal));
         }
     }
     Ok(())

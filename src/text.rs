@@ -99,15 +99,6 @@ pub(crate) fn print_json(value: &serde_json::Value) {
     line(&serde_json::to_string_pretty(value).expect("a JSON value can always be written"));
 }
 
-/// A span of seconds for people, with one decimal below one second.
-pub(crate) fn seconds(span: f64) -> String {
-    match span {
-        0.95.. => ebbtide_text::seconds(span),
-        0.05.. => format!("{} s", ebbtide_text::fixed(span, 1)),
-        _ => "less than 0.1 s".to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -117,11 +108,5 @@ mod tests {
         let mut table = TextTable::new(&["NAME", "SIZE"]);
         table.row(["database".into(), "1GiB".into()]);
         assert_eq!(table.lines(), ["NAME      SIZE", "database  1GiB"]);
-    }
-
-    #[test]
-    fn a_span_below_a_second_is_never_shown_as_none() {
-        let shown = [0.01, 0.05, 0.44, 0.949, 0.95, 59.6, 3_605.0].map(seconds);
-        assert_eq!(shown, ["less than 0.1 s", "0.1 s", "0.4 s", "0.9 s", "1 s", "60 s", "1 h 5 s"]);
     }
 }

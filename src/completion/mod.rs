@@ -21,11 +21,11 @@ use ebbtide_cloud::users::UserStore;
 use ebbtide_control::protocol::Request;
 use ebbtide_device::host::Home;
 use ebbtide_lab::experiment::shipped;
+use ebbtide_names::{Kind, expanded, names_of};
 use ebbtide_text::seed;
 use serde_json::Value;
 
 use crate::cli::Cli;
-use crate::config::{self, Kind};
 use crate::control::ask_if_there;
 use crate::docs;
 use crate::home::HomePath;
@@ -159,7 +159,7 @@ fn beginning(word: &OsStr, names: Vec<String>) -> Vec<CompletionCandidate> {
 fn spec(word: &OsStr) -> Vec<CompletionCandidate> {
     let text = word.to_string_lossy();
     let mut all = specs::following(&text, &Catalog::builtin());
-    all.extend(config::names_of(Kind::Volume));
+    all.extend(names_of(Kind::Volume));
     beginning(word, all)
 }
 
@@ -175,8 +175,8 @@ fn home() -> Option<Home> {
     let named =
         words.iter().enumerate().find_map(|(place, word)| match word.to_str()?.strip_prefix("--home")? {
             // Shells hand over the words as they are typed.
-            "" => words.get(place + 1)?.to_str().map(config::expanded),
-            rest => rest.strip_prefix('=').map(config::expanded),
+            "" => words.get(place + 1)?.to_str().map(expanded),
+            rest => rest.strip_prefix('=').map(expanded),
         });
     let variable = || std::env::var_os("EBBTIDE_HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
     HomePath::named(named.or_else(variable)).ok()?.existing().ok()?
@@ -220,19 +220,19 @@ fn kept_seeds() -> Vec<String> {
 }
 
 fn instances() -> Vec<String> {
-    let mut names = config::names_of(Kind::Instance);
+    let mut names = names_of(Kind::Instance);
     names.extend(Catalog::builtin().instances().iter().map(|instance| instance.name.clone()));
     names
 }
 
 fn regions() -> Vec<String> {
-    let mut names = config::names_of(Kind::Region);
+    let mut names = names_of(Kind::Region);
     names.extend(Catalog::builtin().regions().map(str::to_owned));
     names
 }
 
 fn servers() -> Vec<String> {
-    config::names_of(Kind::Server)
+    names_of(Kind::Server)
 }
 
 fn checks() -> Vec<String> {

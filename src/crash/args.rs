@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::candidate::CandidateArgs;
-use crate::config::{Kind, Slot};
+use crate::config::Slot;
 
 const EXAMPLES: &str = "Examples:
   ebbtide crash --list

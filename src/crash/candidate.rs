@@ -1,6 +1,6 @@
 //! `ebbtide crash --candidate`: would a live server gain from running without the doublewrite buffer?
 //!
-//! Two looks at its counters, and the judgement of [`ebbtide_advisor::optimized_writes`]. The server may be
+//! Two looks at its counters, and the judgement of [`ebbtide_advisor::doublewrite`]. The server may be
 //! anyone's: nothing of it is changed.
 
 mod text;
@@ -8,7 +8,7 @@ mod text;
 use std::time::Duration;
 
 use clap::Args;
-use ebbtide_advisor::optimized_writes::{
+use ebbtide_advisor::doublewrite::{
     Candidate, Examined, NotJudged, PageWriteSettings, Storage, Verdict, examine,
 };
 use ebbtide_catalog::Catalog;
@@ -189,7 +189,7 @@ fn unjudged(error: NotJudged) -> anyhow::Error {
 
 #[cfg(test)]
 mod tests {
-    use ebbtide_advisor::optimized_writes::{Doublewrite, Workload, judge};
+    use ebbtide_advisor::doublewrite::{Doublewrite, Workload, judge};
 
     use super::*;
 

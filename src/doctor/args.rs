@@ -7,11 +7,12 @@ use clap::{Args, Subcommand};
 use ebbtide_advisor::{Check, Severity};
 use ebbtide_captured::Hints;
 use ebbtide_device::host::{FsType, UnknownFs};
+use ebbtide_names::{Kind, NamedServer};
 use ebbtide_observe::{Files, Role};
 use ebbtide_text::{closest, did_you_mean};
 
 use crate::bundle::{parse_device, parse_version};
-use crate::config::{Kind, NamedServer, Slot};
+use crate::config::Slot;
 use crate::document::SectionArgs;
 use crate::duration::parse_interval;
 use crate::load::ServerArgs;

@@ -1,28 +1,20 @@
 //! `ebbtide doctor`: what is wrong with the storage of a MySQL or MariaDB server, read-only.
 //!
-//! [`ebbtide_doctor`] looks and proves, and [`ebbtide_advisor`] judges. [`args`] says what is asked, [`collect`] has it observed and
-//! [`prove`] runs fixes in the lab; [`document`] is the answer as text, page and Markdown, with [`proof_text`], and [`json`] that for
-//! programs. [`page`] explains checks, [`cnf`] makes a fragment of my.cnf, and [`output`] writes files. [`refusal`] gives the errors of the library their exit codes.
+//! [`ebbtide_doctor`] looks, proves and says what was found, and [`ebbtide_advisor`] judges. [`args`] says what is asked, [`collect`]
+//! has it observed and [`prove`] runs fixes in the lab; [`output`] writes files. [`refusal`] gives the errors of the library their
+//! exit codes.
 
 mod args;
-mod cnf;
 mod collect;
-mod document;
-#[cfg(test)]
-mod fuzz;
-pub(crate) mod json;
 mod output;
-mod page;
 mod password;
-mod proof_text;
 mod prove;
 mod refusal;
 
-use ebbtide_advisor::{Assessment, Check, Finding, Severity, in_order, judge};
+use ebbtide_advisor::{Check, Finding, in_order, judge};
 use ebbtide_catalog::Catalog;
+use ebbtide_doctor::answer::{self, Answer, Captured, Diagnosis, Explained};
 use ebbtide_doctor::baseline::{Baseline, Comparison};
-use ebbtide_doctor::proof::Proof;
-use ebbtide_observe::Observation;
 use ebbtide_report::Report;
 
 use crate::answers;
@@ -82,11 +74,11 @@ pub(crate) fn run(
         baseline: baseline.as_ref(),
         proof: proof.as_deref(),
     };
-    let document = document::document(&answer);
+    let document = answer::document(&answer, &crate::version::of_results());
     if json {
-        answers::print(&json::Diagnosis::of(&answer));
+        answers::print(&Diagnosis::of(&answer));
     } else if args.cnf {
-        write(&printable(&cnf::fragment(&observation, &findings)))?;
+        write(&printable(&answer::fragment(&observation, &findings)))?;
     } else {
         let options = text_options(color, args.details);
         let rest = if answer.found().is_empty() { "" } else { more(args) };
@@ -112,23 +104,6 @@ const fn more(args: &DoctorArgs) -> &'static str {
     }
 }
 
-/// What is printed: what was seen, what the checks found, and what changed since before.
-#[derive(Debug, Clone, Copy)]
-struct Answer<'a> {
-    observation: &'a Observation,
-    findings: &'a [Finding],
-    baseline: Option<&'a Comparison>,
-    proof: Option<&'a Proof>,
-}
-
-impl<'a> Answer<'a> {
-    /// What was found; with a baseline what is new or another than before.
-    fn found(self) -> Vec<&'a Finding> {
-        let found = self.findings.iter().filter(|finding| finding.verdict == Assessment::Found);
-        found.filter(|finding| self.baseline.is_none_or(|baseline| baseline.shows(finding))).collect()
-    }
-}
-
 /// Writes the page and the Markdown, where they are asked for.
 fn write_files(args: &DoctorArgs, document: &Report) -> anyhow::Result<()> {
     if let Some(file) = &args.html {
@@ -149,7 +124,7 @@ fn capture(args: &CaptureArgs, place: Option<&HomePath>, json: bool) -> anyhow::
         return Ok(Exit::Clean);
     };
     output::write(file, &text)?;
-    let captured = json::Captured { file: file.clone(), bytes: text.len() };
+    let captured = Captured { file: file.clone(), bytes: text.len() };
     if json {
         answers::print(&captured);
     } else {
@@ -165,28 +140,21 @@ fn capture(args: &CaptureArgs, place: Option<&HomePath>, json: bool) -> anyhow::
 
 fn explain(check: &'static Check, catalog: &Catalog, json: bool) -> anyhow::Result<Exit> {
     if json {
-        answers::print(&json::Explained::of(check, catalog));
+        answers::print(&Explained::of(check, catalog));
     } else {
-        write(&page::check(check, catalog))?;
+        write(&answer::check_text(check, catalog))?;
     }
     Ok(Exit::Clean)
 }
 
 fn explain_all(catalog: &Catalog, json: bool) -> anyhow::Result<Exit> {
     if json {
-        let all = ebbtide_advisor::checks().map(|check| json::Explained::of(check, catalog));
+        let all = ebbtide_advisor::checks().map(|check| Explained::of(check, catalog));
         answers::print(&all.collect::<Vec<_>>());
     } else {
-        write(&page::all(catalog))?;
+        write(&answer::all_checks(catalog))?;
     }
     Ok(Exit::Clean)
-}
-
-/// How many findings there are of each severity, the worst first.
-fn by_severity(findings: &[Finding]) -> impl Iterator<Item = (Severity, usize)> {
-    Severity::ALL.into_iter().rev().map(|severity| {
-        (severity, findings.iter().filter(|finding| finding.severity == Some(severity)).count())
-    })
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use ebbtide_advisor::Finding;
-use ebbtide_doctor::proof::{self, BEFORE, Proof, ProofError, Proposal, Scale, propose};
+use ebbtide_doctor::proof::{self, BEFORE, FILE, Proof, ProofError, Proposal, Scale, propose};
 use ebbtide_lab::experiment::{self, Experiment, Overrides};
 use ebbtide_lab::run::{self as lab, Plan, RunOptions};
 use ebbtide_load::Cancel;
@@ -22,8 +22,6 @@ use crate::signals::cancel_on;
 use crate::text::{line, note};
 use crate::version;
 
-/// The experiment's file in the directory of the results.
-pub(super) const FILE: &str = "experiment.toml";
 /// The name of the experiment, and the beginning of the directory's.
 const NAME: &str = "doctor-proof";
 
@@ -184,11 +182,11 @@ mod tests {
     use ebbtide_catalog::Catalog;
 
     use ebbtide_advisor::judge;
+    use ebbtide_doctor::answer::proof_rows;
     use ebbtide_doctor::fixture::busy_mariadb;
     use ebbtide_observe::Volumes;
 
     use super::*;
-    use crate::doctor::proof_text;
 
     /// With a buffer pool of 32 MiB, on a small volume.
     fn seen() -> Observation {
@@ -240,7 +238,7 @@ mod tests {
         let (gain, proof, findings, dir) = tries.unwrap();
         assert!(gain.times > 0.0 && gain.trials == 1 && gain.low.is_none(), "{gain:?}");
         assert!(findings.iter().all(|finding| finding.code == "D03" || finding.measured.is_none()));
-        let rows = proof_text::rows(&proof);
+        let rows = proof_rows(&proof);
         let selects = rows.iter().find(|row| row[0].starts_with("SELECT")).unwrap();
         let measured: f64 = selects[2].parse().unwrap();
         assert!(selects[1] == "10.0" && (8.0..12.0).contains(&measured), "{rows:?}");

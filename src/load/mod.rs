@@ -1,20 +1,18 @@
 //! `ebbtide load`: sysbench's OLTP workloads and TPC-C against any MySQL or MariaDB server.
 //!
 //! [`args`] is the command line in sysbench's words, [`server`] the server and the account, [`order`] knows sysbench's order of
-//! them. [`document`] is the answer of a run, [`text`] has what is in sysbench's layout.
+//! them. What a load says is `ebbtide_load::answer`.
 //! [`tpcc`] and [`tpcc_args`] have what only TPC-C has, [`sysbench_args`] the options of sysbench that are not needed here.
 
 mod args;
-mod document;
 mod order;
 mod server;
-mod summary;
 mod switch;
 mod sysbench_args;
-mod text;
 mod tpcc;
 mod tpcc_args;
 
+use ebbtide_load::answer::{self, LoadSummary};
 use ebbtide_load::{Ended, Generator, LoadError, LoadKind, Prepared, Sample, Workload};
 use ebbtide_report::Report;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -29,7 +27,6 @@ pub(crate) use args::LoadCommand;
 use args::{CleanupArgs, PrepareArgs, RunArgs};
 pub(crate) use order::in_our_order;
 pub(crate) use server::ServerArgs;
-use summary::LoadSummary;
 
 /// Carries a load command out.
 ///
@@ -73,11 +70,11 @@ fn prepare(args: &PrepareArgs, json: bool) -> anyhow::Result<Exit> {
     let target = args.server.target()?;
     let cancel = cancel_on([SIGINT, SIGTERM])?;
     if !json {
-        line(&text::prepare_header(&target, &options));
+        line(&answer::prepare_header(&target, &options));
     }
     let mut status = StatusLine::new();
     let done = ebbtide_load::prepare(&target, &options, &cancel, &mut |progress| {
-        status.show(&text::progress(progress));
+        status.show(&answer::progress(progress));
     });
     drop(status);
     prepared(done.map_err(refuse)?, options.seed, "ebbtide load cleanup --execute", json)
@@ -88,7 +85,7 @@ fn prepared(done: Prepared, seed: u64, drop: &str, json: bool) -> anyhow::Result
     if json {
         answers::print(&TablesPrepared { prepared: done.clone(), seed });
     } else {
-        line(&text::prepared(&done));
+        line(&answer::prepared(&done));
     }
     if done.cancelled {
         let message = "cancelled: the tables are not complete";
@@ -123,7 +120,7 @@ fn run_workload(args: &RunArgs, workload: Workload, color: ColorWhen, json: bool
     let options = args.options(workload)?;
     let target = args.server.target()?;
     let cancel = cancel_on([SIGINT, SIGTERM])?;
-    let header = text::run_header(&target, &options, args.report_interval);
+    let header = answer::run_header(&target, &options, args.report_interval);
     announce(args, &header, json);
     let mut live = Live::new(args, json);
     let report = ebbtide_load::run(&target, &options, &cancel, &mut |sample| live.take(sample));
@@ -133,7 +130,7 @@ fn run_workload(args: &RunArgs, workload: Workload, color: ColorWhen, json: bool
         answers::print(&report);
     } else {
         let summary = LoadSummary::of_run(&report);
-        let document = document::document(&summary, None, Vec::new(), &header, args.histogram);
+        let document = answer::document(&summary, None, Vec::new(), &header, args.histogram);
         let drawn = format!("seed {}; {}", options.clients.seed, options.distribution.describe());
         print(args, &document, color, &drawn)?;
     }
@@ -180,12 +177,12 @@ impl<'a> Live<'a> {
 
     fn take(&mut self, sample: &Sample) {
         if self.every == 0 || self.json {
-            self.status.show(&text::live(sample, self.args.time));
+            self.status.show(&answer::live(sample, self.args.time));
             return;
         }
         self.pending.push(sample.clone());
         if self.pending.len() >= usize::try_from(self.every).expect("a u32 fits") {
-            line(&text::interval(
+            line(&answer::interval(
                 &self.pending,
                 self.args.threads,
                 self.args.percentile,

@@ -6,9 +6,9 @@ use anyhow::Result;
 use clap::{ArgAction, Args};
 use ebbtide_captured::option_file::{self, OptionFile, OptionFileError};
 use ebbtide_load::{DATABASE, Endpoint, Target, Tls};
+use ebbtide_names::NamedServer;
 
 use super::switch::parse_switch;
-use crate::config::NamedServer;
 use crate::exit::Refusal;
 use crate::text::note;
 

@@ -160,7 +160,7 @@ fn serve(lock: HomeLock, args: &ServeArgs, level: LogLevel) -> anyhow::Result<Ex
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).context("cannot watch for signals")?;
     // Before the socket, at which a command sees that the server is there.
     let running = Changeable::start(&plane, &home, level, &args.aws)?;
-    let listener = Listener::bind(&home)?;
+    let listener = control::listen(&home)?;
     // After what can refuse to start: without --restore this empties the list of the last server.
     let attached = AttachedList::begin(&home, args.restore)?;
     let service = Service::new(&*plane, &home, &running, &attached);

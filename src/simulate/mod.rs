@@ -1,30 +1,23 @@
 //! `ebbtide simulate`: fio's jobs, or a trace, on volumes, in virtual time.
 //!
-//! [`plan`] reads the arguments, [`run`](mod@run) drives the volumes, [`sentences`] judges what came out. [`document`] says it, as
-//! text and as a page, with [`answer`], [`charts`] and [`rows`]; [`json`] is for programs.
+//! [`plan`] reads the arguments, [`trace`] a trace, [`run`](mod@run) has the volumes run with a line of [`progress`]. What comes out
+//! is said by `ebbtide_forecast::simulation`.
 
-mod answer;
-mod charts;
-mod document;
-mod figures;
-mod json;
 mod plan;
 mod progress;
-mod rows;
 mod run;
-mod sentences;
 pub(crate) mod trace;
 
 use std::path::PathBuf;
 
 use ebbtide_catalog::Initialization;
 use ebbtide_device::host::Home;
+use ebbtide_forecast::simulation::{self, SimulationPlan};
 
 use crate::document::{self as output, ColorWhen, SectionArgs, text_options};
 use crate::exit::Exit;
 use crate::refusal::refuse;
 use crate::text;
-use plan::Plan;
 
 /// What to simulate.
 #[derive(Debug, clap::Args)]
@@ -86,25 +79,26 @@ Words and schema: docs/simulate.md, docs/json/simulate.schema.json";
 /// # Errors
 /// A wrong volume or job: a [`Refusal`](crate::exit::Refusal) with [`Exit::Usage`].
 pub(crate) fn run(args: &Args, home: Option<&Home>, color: ColorWhen, json: bool) -> anyhow::Result<Exit> {
-    let plan = Plan::read(args, &ebbtide_control::catalog(home).map_err(refuse)?)?;
+    let plan = plan::read(args, &ebbtide_control::catalog(home).map_err(refuse)?)?;
     let runs = run::all(&plan)?;
-    let mut document = document::document(&plan, &runs);
+    let mut document = simulation::document(&plan, &runs, &crate::version::of_results());
     if let Some(path) = &args.html {
         output::write_page(path, &document)?;
     }
     if json {
-        text::write(&json::text(&plan, &runs))?;
+        let figures = serde_json::to_string(&simulation::figures(&plan, &runs));
+        text::write(&(figures.expect("a run is plain data with finite numbers") + "\n"))?;
     } else {
-        document.sections.extend(rows::sections(&plan, &runs));
+        document.sections.extend(simulation::sections(&plan, &runs));
         args.sections.print(&document, text_options(color, args.details), &more(args, &plan))?;
     }
     Ok(Exit::Clean)
 }
 
 /// The last line: the seed, the prices, and where the rest is.
-fn more(args: &Args, plan: &Plan) -> String {
+fn more(args: &Args, plan: &SimulationPlan) -> String {
     let mut parts = vec![format!("seed {}", plan.seed)];
-    parts.extend(document::prices(plan));
+    parts.extend(simulation::prices(plan));
     if !args.details {
         parts.push("reads, writes and the run over time: --details".to_owned());
     }

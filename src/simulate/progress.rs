@@ -4,9 +4,8 @@ use std::io::{IsTerminal as _, Write as _};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use ebbtide_forecast::simulation::span;
 use ebbtide_volume::Nanos;
-
-use super::figures;
 
 /// Nothing is shown before that.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -62,13 +61,13 @@ impl Drop for Progress {
 /// The slowest run decides; the time left is given only where the end is known.
 fn status(reached: &[Nanos], ends: Option<Nanos>, elapsed: Duration) -> String {
     let slowest = reached.iter().min().copied().unwrap_or(Nanos::ZERO);
-    let at = figures::span(slowest);
+    let at = span(slowest);
     let Some(ends) = ends.filter(|&ends| ends > Nanos::ZERO && slowest > Nanos::ZERO) else {
         return format!("simulating: {at} of virtual time");
     };
     let share = slowest.as_secs_f64() / ends.as_secs_f64();
     let left = elapsed.as_secs_f64() * (1.0 / share - 1.0);
-    format!("simulating: {at} of {} ({:.0}%), about {left:.0} s left", figures::span(ends), share * 100.0)
+    format!("simulating: {at} of {} ({:.0}%), about {left:.0} s left", span(ends), share * 100.0)
 }
 
 #[cfg(test)]

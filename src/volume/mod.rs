@@ -3,7 +3,6 @@
 pub(crate) mod args;
 mod calibrate;
 mod check;
-mod document;
 mod print;
 mod record;
 

@@ -1,13 +1,12 @@
 //! What the volume commands print for people.
 
-use ebbtide_control::{RecordingView, ShadowsView, VolumeDetail, VolumeView, in_force};
+use ebbtide_control::{RecordingView, ShadowsView, VolumeDetail, VolumeView, document, in_force};
 use ebbtide_device::faults::Faults;
 use ebbtide_device::host::Calibration;
 use ebbtide_report::{Report, TextOptions};
 use serde_json::Value;
 
 use super::args::VolumeCommand;
-use super::document;
 use crate::document::{ColorWhen, print, text_options};
 use crate::text;
 

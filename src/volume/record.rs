@@ -3,6 +3,7 @@
 use std::io::IsTerminal as _;
 use std::time::{Duration, Instant};
 
+use ebbtide_control::document::so_far;
 use ebbtide_control::protocol::Request;
 use ebbtide_control::{RecordingView, VolumeDetail};
 use ebbtide_device::host::Home;
@@ -79,10 +80,4 @@ fn wait(args: &RecordArgs, home: &Home, cancel: &Cancel) -> anyhow::Result<bool>
 fn recording(shown: Answer) -> anyhow::Result<Option<RecordingView>> {
     let detail: VolumeDetail = serde_json::from_value(shown.value)?;
     Ok(detail.live.and_then(|live| live.recording))
-}
-
-/// How much was recorded, for people.
-pub(super) fn so_far(view: &RecordingView) -> String {
-    let requests = ebbtide_text::count(view.requests, "request");
-    format!("{requests}, {}", text::size(view.bytes))
 }

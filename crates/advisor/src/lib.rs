@@ -10,8 +10,8 @@
 //! - [`judge`] in `src/judgement.rs` has the answers of all checks. A check is a [`Check`] of [`AREAS`] in `src/checks`. It makes a
 //!   [`Finding`] of an observation, and reads values through a `View` (`src/view.rs`), which keeps what was read as evidence. How
 //!   to add a check: docs/extending.md.
-//! - D04 and W01 are the two checks of [`optimized_writes`], which `ebbtide crash --candidate` asks, too:
-//!   [`examine`](optimized_writes::examine) in `src/optimized_writes/check.rs`.
+//! - D04 and W01 are checks of [`doublewrite`], whose longer answer `ebbtide crash --candidate` prints:
+//!   [`examine`](doublewrite::examine) in `src/checks/doublewrite/check.rs`.
 //! - [`size`](sizing::size) in `src/sizing/answer.rs` is a whole sizing. The search is [`Space::cheapest`](sizing::Space::cheapest) in
 //!   `search.rs` beside it, whether volumes carry a load [`Demand::carried_by`](sizing::Demand::carried_by) in `carry.rs`, and what they count
 //!   of it `Charges` in `charge.rs`. It drives the model's own buckets, `BurstBucket::flow` of `ebbtide-volume`.
@@ -25,13 +25,13 @@ mod facts;
 mod finding;
 mod fix;
 mod judgement;
-pub mod optimized_writes;
 pub mod sizing;
 mod view;
 
 pub use aurora::is_of_aurora;
 pub use cautions::{Caution, cautions};
 pub use check::Check;
+pub use checks::doublewrite;
 pub use checks::{AREAS, Area, check, checks};
 pub use facts::Words;
 pub use finding::{

@@ -5,8 +5,8 @@
 //! over a volume's state, a request and the time; [`record`] is what is kept of a volume, and what its model
 //! is after a time without a server.
 //!
-//! Adapters translate: `ebbtide serve` does so for its socket, with the types of [`protocol`]. Nothing here knows a
-//! command line, JSON text, a socket or a terminal.
+//! Adapters translate: `ebbtide serve` does so for its socket, with the types of [`protocol`]. [`socket`] has both ends of it, and
+//! nothing else here knows JSON text or a socket. Nothing knows a command line or a terminal.
 //!
 //! # Where to begin reading
 //!
@@ -17,12 +17,14 @@
 //! - `live` carries requests out on a host, and counts each by its operation (`request_counters`). `live::follow` feeds shadows and
 //!   a recording with the requests that a thread of `ebbtide-device` fetches from the engine. `live::blocks` is between the EBS
 //!   direct APIs and the block store.
+//! - [`document`] says what the views of a volume mean, as a document for people.
 //!
 //! A new request is a method of [`ControlPlane`], with a type in `src/request.rs`, a row of the counters, and what states permit it. Its
 //! adapters are `src/serve/service.rs` of the program, for the socket, with a variant of [`protocol::Request`] and one of
 //! [`protocol::Answer`], and the services of `ebbtide-cloud`.
 #![forbid(unsafe_code)]
 
+pub mod document;
 mod error;
 mod fault;
 mod live;
@@ -31,6 +33,7 @@ pub mod protocol;
 pub mod record;
 mod request;
 mod request_counters;
+pub mod socket;
 mod specs;
 pub mod state;
 mod time;

@@ -138,7 +138,7 @@ impl Checker<'_> {
         let (started, failed_start) = start(&self.plan(mounted, work));
         let starts_took = starting.elapsed().as_secs_f64();
         cut.took.start = starts_took;
-        let io = mounted.io().since(before);
+        let io = mounted.io().since(&before);
         mounted.hasten()?;
         let server = match started {
             Ok(server) => server,
@@ -150,10 +150,10 @@ impl Checker<'_> {
         let log = LogEvidence::read(&server.log_tail(ALL_LINES));
         cut.recovery = Some(Recovery {
             seconds: if failed_start.is_some() { starts_took } else { server.ready_after().as_secs_f64() },
-            reads: io.reads,
-            read_bytes: io.read_bytes,
-            writes: io.writes,
-            written_bytes: io.written_bytes,
+            reads: io.read.ops,
+            read_bytes: io.read.bytes,
+            writes: io.write.ops,
+            written_bytes: io.write.bytes,
             doublewrite_pages: u64::try_from(log.doublewrite.len()).unwrap_or(u64::MAX),
             rolled_back: log.unfinished,
             failed_start,

@@ -15,6 +15,7 @@ use ebbtide_lab::run::topology;
 use ebbtide_lab::run::volume::{LabVolume, VolumeOrigin, VolumeRequest, without_limits};
 use ebbtide_load::Cancel;
 use ebbtide_mysql::{Binary, Layout, Server, ServerPlan};
+use ebbtide_volume::Stats;
 
 use super::file_map::FileMap;
 use super::replication_part;
@@ -199,37 +200,8 @@ impl<'a> MountedArm<'a> {
         (!all.is_empty()).then(|| format!("the host failed requests of the volumes: {}", all.join("; ")))
     }
 
-    /// What the volumes have been asked for so far: reads, bytes read, writes, bytes written.
-    pub(super) fn io(&self) -> Io {
-        self.volumes.values().fold(Io::default(), |sum, volume| {
-            let stats = volume.live().stats();
-            Io {
-                reads: sum.reads + stats.read.ops,
-                read_bytes: sum.read_bytes + stats.read.bytes,
-                writes: sum.writes + stats.write.ops,
-                written_bytes: sum.written_bytes + stats.write.bytes,
-            }
-        })
-    }
-}
-
-/// Completed I/O.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Io {
-    pub(super) reads: u64,
-    pub(super) read_bytes: u64,
-    pub(super) writes: u64,
-    pub(super) written_bytes: u64,
-}
-
-impl Io {
-    /// What came after an earlier reading.
-    pub(super) const fn since(self, earlier: Self) -> Self {
-        Self {
-            reads: self.reads - earlier.reads,
-            read_bytes: self.read_bytes - earlier.read_bytes,
-            writes: self.writes - earlier.writes,
-            written_bytes: self.written_bytes - earlier.written_bytes,
-        }
+    /// The counters of all volumes together.
+    pub(super) fn io(&self) -> Stats {
+        self.volumes.values().fold(Stats::default(), |sum, volume| sum.combined(&volume.live().stats()))
     }
 }

@@ -206,7 +206,7 @@ impl StintContext<'_> {
         let (began, applied) = (Instant::now(), load.applied());
         self.wait(server, load, Duration::from_secs(self.context.planned.arm.measure_s.into()))?;
         let report = load.running.report();
-        let io = mounted.io().since(before);
+        let io = mounted.io().since(&before);
         let by_replica = applied.zip(load.applied()).map(|(before, after)| sum(&after) - sum(&before));
         let seconds = if by_replica.is_some() { began.elapsed().as_secs_f64() } else { report.elapsed_s };
         let latency = |us: f64| by_replica.is_none().then_some(us);
@@ -216,8 +216,8 @@ impl StintContext<'_> {
             p50_us: latency(report.latency.p50_us),
             p95_us: latency(report.latency.p95_us),
             p99_us: latency(report.latency.p99_us),
-            write_iops: io.writes as f64 / seconds,
-            write_bytes_s: io.written_bytes as f64 / seconds,
+            write_iops: io.write.ops as f64 / seconds,
+            write_bytes_s: io.write.bytes as f64 / seconds,
             disqualified: None,
         })
     }

@@ -25,6 +25,12 @@ pub fn listen(path: &Path, mode: u32) -> io::Result<UnixListener> {
     Ok(socket.into())
 }
 
+/// Wakes who waits to accept, whatever has become of the socket's file, and lets nobody be accepted any more.
+pub fn close(socket: &UnixListener) {
+    // It cannot fail on a socket that listens.
+    let _ = rustix::net::shutdown(socket, rustix::net::Shutdown::Both);
+}
+
 /// Binds a socket whose file has `mode`, or less, from its first moment on: the kernel takes the mode of the socket
 /// itself, without the bits of the process's mask (`unix_bind_bsd` in net/unix/af_unix.c).
 fn bind(path: &Path, mode: u32) -> io::Result<OwnedFd> {

@@ -3,7 +3,7 @@
 //! [`look`] observes a running server, [`machine`] the machine that it runs on and [`storage`] its volumes; [`probe`] times syncs.
 //! What other programs and captures hold is read by `ebbtide-captured`, and either is judged by `ebbtide-advisor`.
 //! [`baseline`] holds findings against those of before, and [`proof`] makes an experiment of the lab that measures what fixes
-//! gain. Nothing here prints, and nothing of a server is changed.
+//! gain. [`answer`] says what was found, as a document and for programs. Nothing here prints, and nothing of a server is changed.
 //!
 //! # Where to begin reading
 //!
@@ -14,6 +14,7 @@
 //!   command uses this crate: docs/extending.md.
 #![forbid(unsafe_code)]
 
+pub mod answer;
 pub mod baseline;
 pub mod look;
 pub mod machine;

@@ -5,6 +5,7 @@
 //! - [`prediction`] runs it for volumes and loads, and gives each figure its interval.
 //! - [`sizing`] reads a load, has `ebbtide-advisor` search the cheapest volumes, and checks them with the model of a
 //!   profile's server.
+//! - [`simulation`] runs jobs or a trace on volumes alone.
 //! - [`volumes`] reads the specs of a server's volumes, [`stored`] says what must lie on them.
 //!
 //! Requests are plain values and errors are typed: a caller names its options, and says what to do about an error.
@@ -17,13 +18,14 @@
 //!   [`Source`](sizing::Source) is a load (records by `ebbtide-captured`, traces of `ebbtide-twin`, runs of the lab, profiles).
 //! - [`Draft`](profile::Draft) in `src/profile/mod.rs` is a profile that is being made.
 //!
-//! `src/predict` and `src/size` of the program print what this crate says; `src/refusal/forecast.rs` there gives errors the names of
+//! `src/predict`, `src/size` and `src/simulate` of the program print what this crate says; `src/refusal/forecast.rs` there gives errors the names of
 //! options. How another command uses this crate: docs/extending.md.
 #![forbid(unsafe_code)]
 
 pub mod prediction;
 pub mod profile;
 pub mod server;
+pub mod simulation;
 pub mod sizing;
 pub mod stored;
 pub mod volumes;

@@ -54,7 +54,7 @@ pub(crate) mod written;
 
 #[cfg(test)]
 mod tests {
-    use ebbtide_volume::{Nanos, OpStats, Stats};
+    use ebbtide_volume::{Nanos, OpStats, Stats, VolumeInterval};
 
     use super::written;
     use crate::packed;
@@ -81,7 +81,7 @@ mod tests {
         };
         let balances =
             Balances { io: number.is_multiple_of(4).then_some(0.25), bytes: Some(number as f64 / 60.0) };
-        VolumeMinute { counters, balances }
+        VolumeMinute { counters: VolumeInterval::of_growth(counters), balances }
     }
 
     fn unpack(bytes: &[u8]) -> Vec<(u64, String, VolumeMinute)> {

@@ -6,7 +6,7 @@
 use std::fs::{self, File};
 use std::path::Path;
 
-use ebbtide_volume::{Nanos, OpStats, Stats};
+use ebbtide_volume::{Nanos, OpStats, Stats, VolumeInterval};
 use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, params};
 
 use crate::FILE;
@@ -214,7 +214,7 @@ fn counters(row: &Row<'_>) -> Result<VolumeMinute, rusqlite::Error> {
         iops_rate: rate.and_then(|rate| u64::try_from(rate).ok()),
         ..Stats::default()
     };
-    Ok(VolumeMinute { counters, balances })
+    Ok(VolumeMinute { counters: VolumeInterval::of_growth(counters), balances })
 }
 
 #[cfg(test)]

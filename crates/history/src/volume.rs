@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use ebbtide_volume::{MinuteMetrics, Nanos, OpStats, Stats};
+use ebbtide_volume::{MinuteMetrics, Nanos, OpStats, Stats, VolumeInterval};
 
 use crate::layout::{Aggregate, Layout, Number, Value};
 
@@ -18,9 +18,8 @@ pub struct Balances {
 /// A part of a minute, or all of it.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct VolumeMinute {
-    /// Of a volume: the difference of two moments. `at` is the span that they cover. Gauges (queue, credits, sustained rate)
-    /// are those of the end. An instance's own minute has the span alone.
-    pub counters: Stats,
+    /// Of a volume. An instance's own minute has the length alone.
+    pub counters: VolumeInterval,
     /// Of an instance: what it had left when that was last known in the minute.
     pub balances: Balances,
 }
@@ -63,49 +62,27 @@ impl VolumeMinute {
     pub fn between(earlier: &Stats, later: &Stats) -> Self {
         let happened = later.since(earlier).as_device_requests();
         // What is not stored is not there before it is stored either.
-        let counters = Stats {
+        let growth = Stats {
             flush_ops: 0,
             discard_ops: 0,
             read_latency: Default::default(),
             write_latency: Default::default(),
-            ..happened
+            ..*happened
         };
-        Self { counters, ..Self::default() }
+        Self { counters: VolumeInterval::of_growth(growth), ..Self::default() }
     }
 
-    /// The same minute with what followed in it: counters add up, gauges are the later ones.
+    /// The same minute with what followed in it.
     #[must_use]
     pub fn then(&self, later: &Self) -> Self {
-        let (a, b) = (&self.counters, &later.counters);
-        if b.at == Nanos::ZERO {
+        if later.is_empty() {
             return *self;
         }
-        let ops = |a: OpStats, b: OpStats| OpStats {
-            ops: a.ops + b.ops,
-            bytes: a.bytes + b.bytes,
-            time: a.time + b.time,
-        };
-        let counters = Stats {
-            at: a.at + b.at,
-            read: ops(a.read, b.read),
-            write: ops(a.write, b.write),
-            consumed_ops: a.consumed_ops + b.consumed_ops,
-            queue: b.queue,
-            queue_time: a.queue_time + b.queue_time,
-            idle_time: a.idle_time + b.idle_time,
-            volume_iops_exceeded: a.volume_iops_exceeded + b.volume_iops_exceeded,
-            volume_throughput_exceeded: a.volume_throughput_exceeded + b.volume_throughput_exceeded,
-            instance_iops_exceeded: a.instance_iops_exceeded + b.instance_iops_exceeded,
-            instance_throughput_exceeded: a.instance_throughput_exceeded + b.instance_throughput_exceeded,
-            credit_share: b.credit_share,
-            iops_rate: b.iops_rate,
-            ..Stats::default()
-        };
         let balances = Balances {
             io: later.balances.io.or(self.balances.io),
             bytes: later.balances.bytes.or(self.balances.bytes),
         };
-        Self { counters, balances }
+        Self { counters: self.counters.then(&later.counters), balances }
     }
 
     /// Whether it covers any time.
@@ -117,7 +94,7 @@ impl VolumeMinute {
     /// The metrics, by the model's own formulas.
     #[must_use]
     pub fn metrics(&self) -> MinuteMetrics {
-        MinuteMetrics::between(&Stats::default(), &self.counters)
+        self.counters.metrics()
     }
 
     /// The values of a point, in the order of [`LAYOUT`].
@@ -164,7 +141,7 @@ impl VolumeMinute {
         let number = |place| maybe(place).unwrap_or_default();
         let time = |place| Nanos(number(place));
         let ops = |place| OpStats { ops: number(place), bytes: number(place + 1), time: time(place + 2) };
-        let counters = Stats {
+        let counters = VolumeInterval::of_growth(Stats {
             at: time(0),
             read: ops(1),
             write: ops(4),
@@ -179,7 +156,7 @@ impl VolumeMinute {
             credit_share: share(15),
             iops_rate: maybe(16),
             ..Stats::default()
-        };
+        });
         Self { counters, balances: Balances { io: share(17), bytes: share(18) } }
     }
 }

@@ -12,7 +12,7 @@
 //! that the server under test also needs.
 //!
 //! [`tpcc`] runs TPC-C and checks its consistency conditions. [`invariant`] is another load, for crashes: its tables
-//! prove what a server kept.
+//! prove what a server kept. [`answer`] has what a load prints for people.
 //!
 //! # Where to begin reading
 //!
@@ -21,6 +21,7 @@
 //! `src/tpcc/mod.rs`, the load of the crash lab `src/invariant`.
 #![forbid(unsafe_code)]
 
+pub mod answer;
 mod error;
 mod execution;
 mod options;

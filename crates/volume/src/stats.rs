@@ -1,6 +1,6 @@
 //! What a volume counts: everything that CloudWatch and the NVMe statistics page report.
 
-use crate::{Nanos, Op};
+use crate::{Nanos, Op, VolumeInterval};
 
 /// Completed operations of one kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -138,11 +138,10 @@ impl Stats {
         }
     }
 
-    /// What happened since an earlier moment of the same volume: counters are differences, `at` is the time between the two,
-    /// and the gauges `queue`, `credit_share` and `iops_rate` are those of the later moment. A counter that went back, as that
-    /// of another attachment does, gives zero.
+    /// What happened since an earlier moment of the same volume. A counter that went back, as that of another attachment does, gives
+    /// zero.
     #[must_use]
-    pub fn since(&self, earlier: &Self) -> Self {
+    pub fn since(&self, earlier: &Self) -> VolumeInterval {
         let ops = |later: OpStats, earlier: OpStats| OpStats {
             ops: later.ops.saturating_sub(earlier.ops),
             bytes: later.bytes.saturating_sub(earlier.bytes),
@@ -155,7 +154,7 @@ impl Stats {
         let bins = |later: LatencyHistogram, earlier: LatencyHistogram| LatencyHistogram {
             bins: core::array::from_fn(|i| later.bins[i].saturating_sub(earlier.bins[i])),
         };
-        Self {
+        VolumeInterval::of_growth(Self {
             at: self.at.since(earlier.at),
             read: ops(self.read, earlier.read),
             write: ops(self.write, earlier.write),
@@ -179,26 +178,7 @@ impl Stats {
             write_latency: bins(self.write_latency, earlier.write_latency),
             credit_share: self.credit_share,
             iops_rate: self.iops_rate,
-        }
-    }
-
-    /// The same counters with operations and their times as the device of an EBS volume has them, and CloudWatch counts them:
-    /// in pieces of what it takes at most.
-    #[must_use]
-    pub fn as_device_requests(&self) -> Self {
-        let whole = |ops: OpStats, split: SplitStats| OpStats {
-            ops: ops.ops + split.ops,
-            time: ops.time + split.time,
-            ..ops
-        };
-        Self {
-            read: whole(self.read, self.read_split),
-            write: whole(self.write, self.write_split),
-            queue_time: self.queue_time + self.read_split.time + self.write_split.time,
-            read_split: SplitStats::default(),
-            write_split: SplitStats::default(),
-            ..*self
-        }
+        })
     }
 
     /// Adds another volume's counters, for an array. The gauge `credit_share` keeps the lower of
@@ -238,104 +218,6 @@ impl Stats {
                 (a, b) => a.or(b),
             },
             iops_rate: self.iops_rate.zip(other.iops_rate).map(|(a, b)| a + b),
-        }
-    }
-}
-
-/// One period of a volume as CloudWatch would publish it (namespace `AWS/EBS`; EBS user guide,
-/// `using_cloudwatch_ebs`).
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "PascalCase"))]
-pub struct MinuteMetrics {
-    /// Reads completed, in requests of what the device of an EBS volume takes at most: see [`SplitStats`].
-    pub volume_read_ops: u64,
-    /// Writes completed, in the same requests.
-    pub volume_write_ops: u64,
-    /// Bytes read.
-    pub volume_read_bytes: u64,
-    /// Bytes written.
-    pub volume_write_bytes: u64,
-    /// Sum of read latencies in seconds.
-    pub volume_total_read_time: f64,
-    /// Sum of write latencies in seconds.
-    pub volume_total_write_time: f64,
-    /// Seconds without any I/O.
-    pub volume_idle_time: f64,
-    /// Mean number of reads and writes that waited to complete.
-    pub volume_queue_length: f64,
-    /// Percent of credits left at the end; none without credits.
-    pub burst_balance: Option<f64>,
-    /// Operations in capacity units.
-    pub volume_consumed_read_write_ops: u64,
-    /// Operations in capacity units as a percentage of the sustained rate; none without one. AWS
-    /// publishes it for io1 and io2 alone.
-    pub volume_throughput_percentage: Option<f64>,
-    /// Mean read latency in ms; 0 without reads.
-    pub volume_avg_read_latency: f64,
-    /// Mean write latency in ms; 0 without writes.
-    pub volume_avg_write_latency: f64,
-    /// Mean IOPS driven.
-    #[cfg_attr(feature = "serde", serde(rename = "VolumeAvgIOPS"))]
-    pub volume_avg_iops: f64,
-    /// Mean throughput driven in KiB/s.
-    pub volume_avg_throughput: f64,
-    /// 1 where I/O waited for the volume's IOPS limit for a second or more of the period.
-    #[cfg_attr(feature = "serde", serde(rename = "VolumeIOPSExceededCheck"))]
-    pub volume_iops_exceeded_check: u8,
-    /// 1 where I/O waited for the volume's throughput limit for a second or more of the period.
-    pub volume_throughput_exceeded_check: u8,
-    /// 1 where I/O was in flight for the whole period and none completed.
-    #[cfg_attr(feature = "serde", serde(rename = "VolumeStalledIOCheck"))]
-    pub volume_stalled_io_check: u8,
-    /// 1 where I/O waited for the instance's IOPS limit for a second or more of the period.
-    #[cfg_attr(feature = "serde", serde(rename = "InstanceEBSIOPSExceededCheck"))]
-    pub instance_ebs_iops_exceeded_check: u8,
-    /// 1 where I/O waited for the instance's throughput limit for a second or more of the period.
-    #[cfg_attr(feature = "serde", serde(rename = "InstanceEBSThroughputExceededCheck"))]
-    pub instance_ebs_throughput_exceeded_check: u8,
-}
-
-impl MinuteMetrics {
-    /// The metrics of the span between two moments of the same volume's counters.
-    ///
-    /// AWS sets an exceeded check where "any second within the minute consistently exceeds" the
-    /// limit, without a definition of consistently; here it is a second's worth of waiting.
-    #[must_use]
-    pub fn between(earlier: &Stats, later: &Stats) -> Self {
-        let happened = later.since(earlier).as_device_requests();
-        let span = happened.at.as_secs_f64().max(1e-9);
-        let (reads, writes) = (happened.read.ops, happened.write.ops);
-        let bytes = happened.read.bytes + happened.write.bytes;
-        let consumed = happened.consumed_ops;
-        let read_time = happened.read.time.as_secs_f64();
-        let write_time = happened.write.time.as_secs_f64();
-        let mean_ms = |time: f64, ops: u64| if ops == 0 { 0.0 } else { time / ops as f64 * 1e3 };
-        let check = |waited: Nanos| u8::from(waited >= Nanos::SECOND);
-        Self {
-            volume_read_ops: reads,
-            volume_write_ops: writes,
-            volume_read_bytes: happened.read.bytes,
-            volume_write_bytes: happened.write.bytes,
-            volume_total_read_time: read_time,
-            volume_total_write_time: write_time,
-            volume_idle_time: happened.idle_time.as_secs_f64(),
-            volume_queue_length: happened.queue_time.as_secs_f64() / span,
-            burst_balance: happened.credit_share.map(|share| share * 100.0),
-            volume_consumed_read_write_ops: consumed,
-            volume_throughput_percentage: happened
-                .iops_rate
-                .map(|rate| consumed as f64 / span / rate as f64 * 100.0),
-            volume_avg_read_latency: mean_ms(read_time, reads),
-            volume_avg_write_latency: mean_ms(write_time, writes),
-            volume_avg_iops: (reads + writes) as f64 / span,
-            volume_avg_throughput: bytes as f64 / 1024.0 / span,
-            volume_iops_exceeded_check: check(happened.volume_iops_exceeded),
-            volume_throughput_exceeded_check: check(happened.volume_throughput_exceeded),
-            volume_stalled_io_check: u8::from(
-                reads + writes == 0 && happened.queue > 0 && happened.idle_time == Nanos::ZERO,
-            ),
-            instance_ebs_iops_exceeded_check: check(happened.instance_iops_exceeded),
-            instance_ebs_throughput_exceeded_check: check(happened.instance_throughput_exceeded),
         }
     }
 }

@@ -1,8 +1,6 @@
 //! The judgement for people: the answer first, then what it rests on.
 
-use ebbtide_advisor::optimized_writes::{
-    Action, Candidate, Gain, SOURCES, Standing, Storage, Verdict, Workload,
-};
+use ebbtide_advisor::doublewrite::{Action, Candidate, Gain, Standing, Storage, Verdict, Workload};
 use ebbtide_mysql::status::Facts;
 use ebbtide_report::{Block, Cell, Fact, Listing, Note, Report, Section, Table, Tone};
 use ebbtide_text::{figure, percent};
@@ -46,7 +44,7 @@ pub(super) fn document(seen: &Seen<'_>, candidate: &Candidate) -> Report {
         sections.push(Section::new("Before it may be off, all of this has to be true", conditions).details());
     }
     if verdict == Verdict::Yes {
-        let reports = SOURCES.iter().take(3);
+        let reports = candidate.sources.iter().take(3);
         let reports = reports.map(|source| Note::plain(format!("{} ({})", source.says, source.url)));
         sections.push(Section::new("Others report", vec![Block::Notes(reports.collect())]).details());
     }
@@ -160,7 +158,7 @@ fn conditions(candidate: &Candidate) -> Vec<Fact> {
 
 #[cfg(test)]
 mod tests {
-    use ebbtide_advisor::optimized_writes::{Doublewrite, PageWriteSettings, judge};
+    use ebbtide_advisor::doublewrite::{Doublewrite, PageWriteSettings, judge};
     use ebbtide_mysql::Flavour;
     use ebbtide_report::TextOptions;
 

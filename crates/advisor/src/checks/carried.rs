@@ -4,8 +4,8 @@ use ebbtide_catalog::{Catalog, Resolved, Spec};
 use ebbtide_observe::{Device, NotSeen, Role};
 use ebbtide_volume::RateLimit;
 
+use super::doublewrite::{Demand, PageWriteSettings, Workload};
 use crate::finding::{FINE, Found, Gap, Judged, Severity};
-use crate::optimized_writes::{Demand, PageWriteSettings, Workload};
 use crate::view::View;
 
 /// Operations and bytes a second.

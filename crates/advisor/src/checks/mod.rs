@@ -7,7 +7,7 @@ mod binary_log;
 mod buffer_pool;
 mod carried;
 mod configuration;
-mod doublewrite;
+pub mod doublewrite;
 mod durability;
 mod files;
 mod flushing;

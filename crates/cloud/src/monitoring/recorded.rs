@@ -110,7 +110,7 @@ pub(super) fn instance_minutes(
         if point.kind == INSTANCE {
             *balances = Some(minute.balances);
         } else {
-            *counters = counters.combined(&minute.counters);
+            *counters = counters.together(&minute.counters);
             *is_stalled |= minute.metrics().volume_stalled_io_check > 0;
         }
     })?;

@@ -3,7 +3,9 @@
 use ebbtide_catalog::{Catalog, Prices};
 use ebbtide_device::host::{Attachment, Status};
 use ebbtide_device::store::{BLOCK_BYTES, VolumeInfo};
-use ebbtide_volume::{Array, LOAD_BLOCK_BYTES, LoadProgress, MIB, ModificationPhase, Nanos, Stats};
+use ebbtide_volume::{
+    Array, LOAD_BLOCK_BYTES, LoadProgress, MIB, ModificationPhase, Nanos, Stats, VolumeInterval,
+};
 
 use super::{LiveControl, occupancy};
 use crate::record::{VolumeRecord, unix_s};
@@ -156,17 +158,12 @@ fn credits_before(samples: &[Stats]) -> Option<(f64, f64)> {
 
 /// The I/O between each sample and the next.
 fn by_second(samples: &[Stats]) -> LastMinuteView {
-    let rates = |amount: fn(&Stats) -> u64, unit: f64| {
-        // The last sample is the present, which may be a moment after the one before.
-        let spans = samples.windows(2).map(|pair| (pair[1].at.since(pair[0].at).as_secs_f64(), pair));
-        let whole = spans.filter(|(seconds, _)| *seconds >= 0.5);
-        whole
-            .map(|(seconds, pair)| amount(&pair[1]).saturating_sub(amount(&pair[0])) as f64 / unit / seconds)
-            .collect()
-    };
+    // The last sample is the present, which may be a moment after the one before.
+    let spans = samples.windows(2).map(|pair| pair[1].since(&pair[0]));
+    let whole: Vec<VolumeInterval> = spans.filter(|span| span.seconds() >= 0.5).collect();
     LastMinuteView {
-        iops: rates(|stats| stats.read.ops + stats.write.ops, 1.0),
-        mib_s: rates(|stats| stats.read.bytes + stats.write.bytes, MIB as f64),
+        iops: whole.iter().map(|span| span.per_second(span.ios())).collect(),
+        mib_s: whole.iter().map(|span| span.bytes() as f64 / MIB as f64 / span.seconds()).collect(),
     }
 }
 

@@ -1,8 +1,8 @@
 //! What travels between a command and the server of a home, as plain data.
 //!
 //! A client sends one [`Envelope`] with a [`Request`]. The server answers with a stream of [`Reply`]: any number of
-//! [`Reply::Progress`] and [`Reply::Warning`], then one [`Reply::Done`] or [`Reply::Failed`]. How they are written, and to
-//! what, is the program's: it has one JSON text a line, on a Unix socket.
+//! [`Reply::Progress`] and [`Reply::Warning`], then one [`Reply::Done`] or [`Reply::Failed`]. How they are written is
+//! that of [`socket`](crate::socket): one JSON text a line, on a Unix socket.
 //!
 //! Both sides must be of one [`VERSION`]. Two shapes stay as they are in every version, since they are how sides of
 //! different versions understand that they differ: that of [`Envelope`], and that of [`Reply::Failed`].

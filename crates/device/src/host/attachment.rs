@@ -90,7 +90,8 @@ impl Attachment {
         let latest = self.live.stats();
         let samples = self.samples.lock();
         let earliest = samples.front().copied().unwrap_or(latest);
-        (latest.at.since(earliest.at), MinuteMetrics::between(&earliest, &latest))
+        let happened = latest.since(&earliest);
+        (happened.at, happened.metrics())
     }
 
     /// The counters of the last minute, a sample a second, oldest first, and those of now.

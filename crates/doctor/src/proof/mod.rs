@@ -25,6 +25,9 @@ pub use measured::{Matched, Proof, attach};
 pub use proposal::{NoProposal, NotProved, Proposal, propose};
 pub use shape::UnknownWorkload;
 
+/// The file of an experiment in the directory of its results.
+pub const FILE: &str = "experiment.toml";
+
 /// Why nothing is proved.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

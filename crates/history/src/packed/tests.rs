@@ -1,6 +1,6 @@
 //! Points in, the same points out, and what they take.
 
-use ebbtide_volume::{Nanos, OpStats, Stats};
+use ebbtide_volume::{Nanos, OpStats, Stats, VolumeInterval};
 use proptest::prelude::*;
 
 use super::*;
@@ -11,7 +11,7 @@ use crate::volume::{Balances, LAYOUT, VolumeMinute};
 fn idle(number: u64) -> VolumeMinute {
     let minute = Nanos(60_000_000_000 + number * 977_111 % 1_000_003);
     VolumeMinute {
-        counters: Stats { at: minute, idle_time: minute, ..Stats::default() },
+        counters: VolumeInterval::of_growth(Stats { at: minute, idle_time: minute, ..Stats::default() }),
         ..VolumeMinute::default()
     }
 }
@@ -29,7 +29,7 @@ fn busy(number: u64) -> VolumeMinute {
         iops_rate: (!number.is_multiple_of(3)).then_some(3_000),
         ..Stats::default()
     };
-    VolumeMinute { counters, ..VolumeMinute::default() }
+    VolumeMinute { counters: VolumeInterval::of_growth(counters), ..VolumeMinute::default() }
 }
 
 type Row = (u64, String, VolumeMinute);

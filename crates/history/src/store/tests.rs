@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use ebbtide_volume::{Nanos, OpStats, Stats};
+use ebbtide_volume::{Nanos, OpStats, Stats, VolumeInterval};
 
 use super::*;
 use crate::key::VOLUME;
@@ -209,7 +209,9 @@ fn an_hour_of_10_000_volumes_is_packed_fast() {
                 OpStats { ops: ops(volume), bytes: ops(volume) << 14, time: Nanos(ops(volume) * 612_345) };
             let idle_time = Nanos(60_000_000_000 / (ops(volume) + 1));
             let counters = Stats { at: Nanos::from_secs(60), write, idle_time, ..Stats::default() };
-            let values = VolumeMinute { counters, ..VolumeMinute::default() }.values();
+            let values =
+                VolumeMinute { counters: VolumeInterval::of_growth(counters), ..VolumeMinute::default() }
+                    .values();
             NewPoint { key, number, kind: "gp3", layout: &LAYOUT, values, marks: vec!["checked"] }
         });
         store.write(Tier::Minute, &points.collect::<Vec<_>>()).unwrap();

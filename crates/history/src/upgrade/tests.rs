@@ -76,7 +76,7 @@ fn minute() -> VolumeMinute {
         iops_rate: Some(300),
         ..Stats::default()
     };
-    VolumeMinute { counters, ..VolumeMinute::default() }
+    VolumeMinute { counters: VolumeInterval::of_growth(counters), ..VolumeMinute::default() }
 }
 
 fn open(home: &Path) -> Store {

@@ -332,13 +332,12 @@ fn load_second(sample: &Sample) -> LoadSecond {
 /// A volume between two readings of its counters.
 pub fn volume_second(before: &Stats, after: &Stats) -> VolumeSecond {
     let happened = after.since(before);
-    let span_s = happened.at.as_secs_f64().max(1e-6);
-    let rate = |count: u64| count as f64 / span_s;
+    let rate = |count: u64| happened.per_second(count);
     let mib = |bytes: u64| rate(bytes) / ebbtide_volume::MIB as f64;
     let mean_us = |done: &ebbtide_volume::OpStats| {
         if done.ops == 0 { 0.0 } else { done.time.as_secs_f64() * 1e6 / done.ops as f64 }
     };
-    let share = |waited: ebbtide_volume::Nanos| (waited.as_secs_f64() / span_s).min(1.0);
+    let share = |waited: ebbtide_volume::Nanos| happened.share(waited);
     let limits = LimitShares {
         volume_iops: share(happened.volume_iops_exceeded),
         volume_throughput: share(happened.volume_throughput_exceeded),
@@ -355,7 +354,7 @@ pub fn volume_second(before: &Stats, after: &Stats) -> VolumeSecond {
         write_mib: mib(happened.write.bytes),
         read_us: mean_us(&happened.read),
         write_us: mean_us(&happened.write),
-        queue: happened.queue_time.as_secs_f64() / span_s,
+        queue: happened.mean_queue(),
         flushes: rate(happened.flush_ops),
         credits: happened.credit_share,
         limited: all.into_iter().fold(0.0, f64::max),

@@ -1,6 +1,6 @@
 //! Counters: what CloudWatch and the NVMe statistics page would show.
 
-use ebbtide_volume::{Array, Io, LatencyHistogram, MinuteMetrics, Nanos, Op, Stats};
+use ebbtide_volume::{Array, Io, LatencyHistogram, Nanos, Op, Stats};
 
 use crate::support::{Load, assert_within, drive, gp2, gp3, rng, unlimited, with_service};
 
@@ -12,10 +12,8 @@ fn a_minute_at_the_cap_reads_as_cloudwatch_would_show_it() {
     let load = Load::random(Op::Write, 16, 32);
     drive(&mut volume, &load, T0, Nanos::from_secs(60), None);
     let start = volume.clone().stats(T0);
-    let metrics = MinuteMetrics::between(&Stats { at: T0, ..Default::default() }, &{
-        let mut at_end = volume.clone();
-        at_end.stats(Nanos::from_secs(60))
-    });
+    let end = volume.clone().stats(Nanos::from_secs(60));
+    let metrics = end.since(&Stats { at: T0, ..Stats::default() }).metrics();
     assert_eq!(start.queue, 32, "a clock that runs backwards is ignored");
     assert_within(metrics.volume_avg_iops, 3_000.0, 0.002);
     assert_within(metrics.volume_avg_throughput, 3_000.0 * 16.0, 0.002);
@@ -72,7 +70,7 @@ fn operations_are_counted_in_requests_that_the_device_of_an_ebs_volume_takes() {
     }
     let stats = volume.stats(Nanos::from_secs(60));
     assert_eq!((stats.read.ops, expected.0), (6, 1 + 1 + 2 + 2 + 2 + 4));
-    let minute = MinuteMetrics::between(&Stats::default(), &stats);
+    let minute = stats.since(&Stats::default()).metrics();
     assert_eq!(minute.volume_read_ops, expected.0);
     let time = expected.1.as_secs_f64();
     assert_within(minute.volume_total_read_time, time, 1e-9);
