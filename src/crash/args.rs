@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use ebbtide_names::Kind;
 
 use super::candidate::CandidateArgs;
 use crate::config::Slot;

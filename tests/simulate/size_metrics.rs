@@ -205,7 +205,7 @@ fn modelled(spec: &str, kib: std::ops::RangeInclusive<u64>) -> String {
             array.submit(io, now, &mut rng, None);
         }
         let later = array.stats(Nanos::from_secs(minute * 60 + 60));
-        minutes.push(MinuteMetrics::between(&earlier, &later));
+        minutes.push(later.since(&earlier).metrics());
         earlier = later;
     }
     let metric = |name: &str, value: fn(&MinuteMetrics) -> f64| {

@@ -44,7 +44,7 @@ pub use ebbtide_device::nbd::{NbdAddress, NbdError};
 pub use ebbtide_device::store::{
     ChangedBlock, DATA_KEY_BYTES, DataKey, KeyUnavailable, KeyUnwrapper, SNAPSHOT_BLOCK_BYTES, WrappedKey,
 };
-pub use ebbtide_volume::{MinuteMetrics, Nanos, OpStats, Stats};
+pub use ebbtide_volume::{MinuteMetrics, Nanos, OpStats, Stats, VolumeInterval};
 pub use error::{ControlError, ControlErrorKind, ForeignRecord, ResourceKind};
 pub use fault::{FaultError, FaultSetting, in_force};
 pub use live::LiveControl;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use ebbtide_control::{ControlError, Nanos, Stats, VolumeCounters};
+use ebbtide_control::{ControlError, Nanos, Stats, VolumeCounters, VolumeInterval};
 use ebbtide_history::{
     Balances, GAUGE, GAUGE_LAYOUT, HistoryError, INSTANCE, NewPoint, Reading, Selector, SeriesKey, SeriesRow,
     Store, Tier, VOLUME, Value, VolumeMinute,
@@ -102,7 +102,7 @@ pub(super) fn instance_minutes(
     instance: &str,
     minutes: Range<u64>,
 ) -> Result<BTreeMap<u64, InstanceMinute>, HistoryError> {
-    let mut found: BTreeMap<u64, (Stats, bool, Option<Balances>)> = BTreeMap::new();
+    let mut found: BTreeMap<u64, (VolumeInterval, bool, Option<Balances>)> = BTreeMap::new();
     let labels = [("instance", instance), ("owner", owner), ("region", region)];
     store.scan(Tier::Minute, Selector { subject: None, labels: &labels }, minutes, |point| {
         let minute = VolumeMinute::read(point.layout, point.values);
