@@ -8,6 +8,7 @@ use ebbtide_crash::record::{GAIN_DIR, GainRun, Gained};
 use ebbtide_lab::experiment::{self, Experiment};
 use ebbtide_lab::results::DATABASE;
 use ebbtide_lab::run::{self as lab, Plan, RunOptions};
+use ebbtide_lab::words::plan::AfterCuts;
 use ebbtide_load::Cancel;
 use ebbtide_mysql::{Binary, NamedServers};
 use ebbtide_text::shell_words::quoted;
@@ -40,9 +41,9 @@ pub(super) fn plan(
 }
 
 /// What would be measured, as an object.
-pub(super) fn planned(gain: &Experiment) -> GainPlan<'_> {
+pub(super) fn planned((gain, took): AfterCuts<'_>) -> GainPlan<'_> {
     let arms = gain.arms.iter().map(|arm| arm.name.as_str()).collect();
-    GainPlan { name: &gain.name, arms, estimate_s: experiment::estimate(gain).as_secs() }
+    GainPlan { name: &gain.name, arms, estimate_s: took.as_secs() }
 }
 
 /// An experiment of the lab that waits for the end of the cuts.

@@ -18,7 +18,7 @@ use crate::home::HomePath;
 use crate::resume;
 use crate::run::status::RunStatus;
 use crate::run::{
-    Shown, allowed, catalog, detect, directory_for, list, name_servers, outline, pairs, refuse,
+    Shown, allowed, catalog, detect, directory_for, estimate_of, list, name_servers, outline, pairs, refuse,
     refuse_experiment, refuse_results, refuse_run, report_quick, rest, run_plan, show_missing, show_plan,
     signals, unstarted, write_report,
 };
@@ -32,7 +32,7 @@ use ebbtide_crash::results::CrashDatabase;
 use ebbtide_crash::summary::{Standing, Summary, summarize};
 use ebbtide_crash::{self as lab, CrashOptions, CutPlan, EventWords, KeptError};
 use ebbtide_device::host::Home;
-use ebbtide_lab::experiment::{self, Experiment, Overrides};
+use ebbtide_lab::experiment::{self, Experiment, Known, Overrides};
 use ebbtide_lab::run::RunError;
 use ebbtide_lab::words::plan::outline as outline_words;
 use ebbtide_load::Cancel;
@@ -72,13 +72,15 @@ pub(crate) fn run(args: &CrashArgs, place: &HomePath, color: ColorWhen, json: bo
     };
     let overrides = Overrides { seed, ..changes(args)? };
     let experiment = experiment::load(name, &overrides).map_err(refuse_experiment)?;
-    report_quick(name, &overrides, &experiment, json)?;
+    let known = ebbtide_lab::run::known(place.path());
+    report_quick(name, &overrides, &experiment, &known.paces, json)?;
     let servers = allowed(args.allow_servers).and_named(experiment::servers_set(name, &overrides));
     name_servers(&experiment, name);
     let (catalog, laid_over) = catalog(place)?;
     let gained = gain::wanted(&experiment, args)?;
     if args.check {
-        return check(experiment, gained, args.server.as_deref(), &servers.unstarted(), &catalog, json);
+        let servers = servers.unstarted();
+        return check((experiment, gained), args.server.as_deref(), &servers, &catalog, known, json);
     }
     let server = detect(args.server.as_deref())?;
     let gain = gain::plan(gained, &catalog, &server, &servers)?;
@@ -131,24 +133,27 @@ fn resume(args: &CrashArgs, own: &HomePath, text: TextOptions, json: bool) -> an
 
 /// Prints what would run. Nothing is started: what depends on a version that is not known so is left out, and named.
 fn check(
-    experiment: Experiment,
-    gained: Option<Experiment>,
+    (experiment, gained): (Experiment, Option<Experiment>),
     named: Option<&Path>,
     servers: &NamedServers,
     catalog: &Catalog,
+    mut known: Known,
     json: bool,
 ) -> anyhow::Result<Exit> {
     let all: Vec<&Experiment> = [&experiment].into_iter().chain(&gained).collect();
     match unstarted(named, &all, servers)? {
         Ok(server) => {
-            let gain = gain::plan(gained, catalog, &server, servers)?.map(|plan| plan.experiment());
+            let gain = gain::plan(gained, catalog, &server, servers)?;
             let plan = lab::plan_with(experiment, catalog, &server, servers).map_err(refuse_experiment)?;
             let (experiment, missing) = (plan.plan().experiment(), ebbtide_lab::run::missing(plan.plan()));
+            let took = estimate_of(plan.plan(), &mut known);
+            let gain = gain.map(|gain| (gain.experiment(), estimate_of(&gain, &mut known)));
+            let gain = gain.as_ref().map(|(gain, after)| (gain, *after));
             if json {
-                let plan = run_plan(plan.plan(), &experiment, &missing);
-                answers::print(&CrashPlanned { plan, gain: gain.as_ref().map(gain::planned) });
+                let plan = run_plan(plan.plan(), &experiment, took, &missing);
+                answers::print(&CrashPlanned { plan, gain: gain.map(gain::planned) });
             } else {
-                show_plan(plan.plan(), &experiment, gain.as_ref(), &missing, json);
+                show_plan(plan.plan(), &experiment, took, gain, &missing, json);
             }
             Ok(show_missing(&missing, json))
         }
@@ -158,11 +163,13 @@ fn check(
                 experiment::check_without_server(gain, catalog).map_err(refuse_experiment)?;
             }
             let missing = ebbtide_lab::run::missing_on_machine(&experiment);
+            let anew = |one: &Experiment| experiment::estimate_anew(one, &known.paces);
+            let (took, gain) = (anew(&experiment), gained.as_ref().map(|gain| (gain, anew(gain))));
             if json {
-                let plan = outline(&experiment, unknown, &missing);
-                answers::print(&CrashPlanned { plan, gain: gained.as_ref().map(gain::planned) });
+                let plan = outline(&experiment, took, unknown, &missing);
+                answers::print(&CrashPlanned { plan, gain: gain.map(gain::planned) });
             } else {
-                line(&outline_words(&experiment, gained.as_ref(), &unknown));
+                line(&outline_words(&experiment, took, gain, &unknown));
                 line("nor are the canaries shown, which depend on the server");
             }
             Ok(show_missing(&missing, json))

@@ -135,7 +135,8 @@ fn check(plan: &Plan, proposal: &Proposal, json: bool) -> Exit {
         let left = proposal.left_out.iter().map(|what| format!("not taken by the lab's server: {what}"));
         not.chain(left).for_each(|text| line(&text));
     }
-    show_plan(plan, &experiment, None, &missing, json);
+    let took = experiment::estimate(&experiment);
+    show_plan(plan, &experiment, took, None, &missing, json);
     show_missing(&missing, json)
 }
 

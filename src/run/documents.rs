@@ -1,6 +1,5 @@
 //! `ebbtide run --documents`: the set of [`ebbtide_lab::document_set`] on the command line, with the lab that runs each experiment.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -12,7 +11,7 @@ use ebbtide_lab::document_set::{
 };
 use ebbtide_lab::documents::{DocumentResults, ExperimentState, FILE, SCHEMA_VERSION};
 use ebbtide_lab::experiment::{
-    Experiment, ExperimentError, check_without_server, documents, estimate, estimate_after,
+    Experiment, ExperimentError, Known, check_without_server, documents, estimate_anew,
 };
 use ebbtide_lab::page::documents::FRONT;
 use ebbtide_lab::results::DATABASE;
@@ -46,7 +45,8 @@ pub(super) fn run(args: &RunArgs, place: &HomePath, text: TextOptions, json: boo
     let seed = args.seed.unwrap_or_else(ebbtide_text::seed::fresh);
     if args.check {
         let server = super::unstarted(args.server.as_deref(), &[], &allowed(false).unstarted())?;
-        return check(args.quick, seed, &catalog(place)?.0, server, text, json);
+        let known = lab::known(place.path());
+        return check((args.quick, seed), &catalog(place)?.0, server, known, text, json);
     }
     let server = detect(args.server.as_deref())?;
     let out = args.out.clone().unwrap_or_else(|| directory_for("documents"));
@@ -57,6 +57,7 @@ pub(super) fn run(args: &RunArgs, place: &HomePath, text: TextOptions, json: boo
     }
     let (catalog, overrides) = catalog(place)?;
     let (quick, over_limit, home) = (args.quick, args.over_limit, place.made()?.root().to_owned());
+    let known = lab::known(&home);
     let labs = SetLabs { place, home, server, catalog, overrides, quick, seed, over_limit, json };
     let results = DocumentResults {
         schema_version: SCHEMA_VERSION,
@@ -66,7 +67,7 @@ pub(super) fn run(args: &RunArgs, place: &HomePath, text: TextOptions, json: boo
         quick,
         seed,
         server: lab::program_facts(&labs.server),
-        experiments: waiting(quick, seed, &labs, &labs.server).map_err(refuse_experiment)?,
+        experiments: waiting(quick, seed, &labs, &labs.server, known).map_err(refuse_experiment)?,
     };
     labs.run_set(results, out, text)
 }
@@ -115,15 +116,14 @@ fn planned(experiment: Experiment, catalog: &Catalog, server: &Binary) -> Result
 /// Prints what would run, and for how long, on a server that is not started; of one whose version is not known so, the
 /// experiments as they are written.
 fn check(
-    quick: bool,
-    seed: u64,
+    (quick, seed): (bool, u64),
     catalog: &Catalog,
     server: Result<Binary, Vec<String>>,
+    mut known: Known,
     text: TextOptions,
     json: bool,
 ) -> anyhow::Result<Exit> {
     let mut all = Vec::new();
-    let mut made = BTreeSet::new();
     let mut missing: Vec<String> = Vec::new();
     for run in documents() {
         let (experiment, estimate, lacks) = match &server {
@@ -131,13 +131,14 @@ fn check(
                 let written = run.load(quick, seed).map_err(refuse_experiment)?;
                 let plan = planned(written, catalog, server).map_err(refuse_experiment)?;
                 let experiment = plan.experiment();
-                let estimate = estimate_after(&experiment, server, &mut made);
+                let estimate = super::estimate_of(&plan, &mut known);
                 (experiment, estimate, lab::missing(&plan))
             }
             Err(_) => {
                 let experiment = run.load(quick, seed).map_err(refuse_experiment)?;
                 check_without_server(&experiment, catalog).map_err(refuse_experiment)?;
-                let (estimate, lacks) = (estimate(&experiment), lab::missing_on_machine(&experiment));
+                let (estimate, lacks) =
+                    (estimate_anew(&experiment, &known.paces), lab::missing_on_machine(&experiment));
                 (experiment, estimate, lacks)
             }
         };
@@ -283,7 +284,7 @@ fn command(args: &RunArgs, place: &HomePath, seed: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use ebbtide_lab::experiment::DocumentRun;
+    use ebbtide_lab::experiment::{DocumentRun, estimate_after};
     use ebbtide_mysql::{Flavour, Version};
 
     use super::*;
@@ -297,11 +298,11 @@ mod tests {
     #[test]
     fn the_short_forms_end_within_an_hour_on_two_cores_by_their_estimates() {
         let (catalog, server) = (Catalog::builtin(), mariadb());
-        let mut made = BTreeSet::new();
+        let mut known = Known::default();
         let mut seconds = |run: &DocumentRun| {
             let written = run.load(true, 1).unwrap();
             let experiment = planned(written, &catalog, &server).unwrap().experiment();
-            (run.name, estimate_after(&experiment, &server, &mut made).as_secs())
+            (run.name, estimate_after(&experiment, &server, &mut known).as_secs())
         };
         let each: Vec<(&str, u64)> = documents().iter().map(&mut seconds).collect();
         let all: u64 = each.iter().map(|(_, seconds)| seconds).sum();

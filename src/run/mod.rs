@@ -18,13 +18,14 @@ use anyhow::Context as _;
 use ebbtide_catalog::Catalog;
 use ebbtide_device::host::Home;
 use ebbtide_lab::document_set::is_there;
-use ebbtide_lab::experiment::{self, Experiment, ExperimentError, Overrides, PlannedArm};
+use ebbtide_lab::experiment::{self, Experiment, ExperimentError, Known, Overrides, Paces, PlannedArm};
 use ebbtide_lab::record::{LabRun, ServerFacts};
 use ebbtide_lab::results::file::write_whole;
 use ebbtide_lab::results::{Earlier, ResultsDatabase, ResultsError};
 use ebbtide_lab::run::{self as lab, Plan, RunError, RunOptions};
 use ebbtide_lab::summary::{Summary, all_measured, summarize};
 use ebbtide_lab::words;
+use ebbtide_lab::words::plan::AfterCuts;
 use ebbtide_load::Cancel;
 use ebbtide_mysql::{Binary, NamedServers, ServerError};
 use ebbtide_report::{Report, TextOptions};
@@ -80,12 +81,13 @@ pub(crate) fn run(args: &RunArgs, place: &HomePath, color: ColorWhen, json: bool
         );
     }
     let experiment = experiment::load(name, &changes).map_err(refuse_experiment)?;
-    report_quick(name, &changes, &experiment, json)?;
+    let known = lab::known(place.path());
+    report_quick(name, &changes, &experiment, &known.paces, json)?;
     let servers = allowed(args.allow_servers).and_named(experiment::servers_set(name, &changes));
     name_servers(&experiment, name);
     let (catalog, overrides) = catalog(place)?;
     if args.check {
-        return check(experiment, args.server.as_deref(), &servers.unstarted(), &catalog, json);
+        return check(experiment, args.server.as_deref(), &servers.unstarted(), &catalog, known, json);
     }
     let server = detect(args.server.as_deref())?;
     let plan = lab::plan_with(experiment, &catalog, &server, &servers).map_err(refuse_experiment)?;
@@ -179,31 +181,40 @@ fn check(
     named: Option<&Path>,
     servers: &NamedServers,
     catalog: &Catalog,
+    mut known: Known,
     json: bool,
 ) -> anyhow::Result<Exit> {
     match unstarted(named, &[&experiment], servers)? {
         Ok(server) => {
             let plan = lab::plan_with(experiment, catalog, &server, servers).map_err(refuse_experiment)?;
             let (experiment, missing) = (plan.experiment(), lab::missing(&plan));
-            show_plan(&plan, &experiment, None, &missing, json);
+            let took = estimate_of(&plan, &mut known);
+            show_plan(&plan, &experiment, took, None, &missing, json);
             Ok(show_missing(&missing, json))
         }
         Err(unknown) => {
             experiment::check_without_server(&experiment, catalog).map_err(refuse_experiment)?;
             let missing = lab::missing_on_machine(&experiment);
+            let took = experiment::estimate_anew(&experiment, &known.paces);
             if json {
-                answers::print(&outline(&experiment, unknown, &missing));
+                answers::print(&outline(&experiment, took, unknown, &missing));
             } else {
-                line(&words::plan::outline(&experiment, None, &unknown));
+                line(&words::plan::outline(&experiment, took, None, &unknown));
             }
             Ok(show_missing(&missing, json))
         }
     }
 }
 
+/// How long a plan takes in a home that knows something; it knows the data of the plan afterwards.
+pub(crate) fn estimate_of(plan: &Plan, known: &mut Known) -> Duration {
+    experiment::estimate_on(&plan.experiment(), &experiment::keys_of(plan.arms()), known)
+}
+
 /// What would run on servers whose versions are not known, as an object.
 pub(crate) fn outline<'a>(
     experiment: &'a Experiment,
+    took: Duration,
     not_started: Vec<String>,
     missing: &'a [String],
 ) -> RunPlan<'a> {
@@ -215,7 +226,7 @@ pub(crate) fn outline<'a>(
         replicas: BTreeMap::new(),
         options: BTreeMap::new(),
         left_out: &[],
-        estimate_s: experiment::estimate(experiment).as_secs(),
+        estimate_s: took.as_secs(),
         missing,
     }
 }
@@ -337,6 +348,7 @@ pub(crate) fn report_quick(
     name: &str,
     overrides: &Overrides,
     experiment: &Experiment,
+    paces: &Paces,
     json: bool,
 ) -> anyhow::Result<()> {
     let Some(changes) = experiment::generic_quick(name, overrides).map_err(refuse_experiment)? else {
@@ -344,7 +356,7 @@ pub(crate) fn report_quick(
     };
     let full = Overrides { quick: false, ..overrides.clone() };
     let full = experiment::load(name, &full).map_err(refuse_experiment)?;
-    let span = |of: &Experiment| words::span(experiment::estimate(of).as_secs_f64());
+    let span = |of: &Experiment| words::span(experiment::estimate_anew(of, paces).as_secs_f64());
     let what = if changes.is_empty() {
         "--quick changes nothing, it is as short already".to_owned()
     } else {
@@ -397,20 +409,26 @@ pub(crate) fn show_missing(missing: &[String], json: bool) -> Exit {
 pub(crate) fn show_plan(
     plan: &Plan,
     experiment: &Experiment,
-    gain: Option<&Experiment>,
+    took: Duration,
+    gain: Option<AfterCuts<'_>>,
     missing: &[String],
     json: bool,
 ) {
     if json {
-        answers::print(&run_plan(plan, experiment, missing));
+        answers::print(&run_plan(plan, experiment, took, missing));
     } else {
         plan.left_out().iter().for_each(|text| line(&format!("note: {text}")));
-        line(&words::plan::plan(plan, experiment, gain));
+        line(&words::plan::plan(plan, experiment, took, gain));
     }
 }
 
 /// What would run, as an object.
-pub(crate) fn run_plan<'a>(plan: &'a Plan, experiment: &'a Experiment, missing: &'a [String]) -> RunPlan<'a> {
+pub(crate) fn run_plan<'a>(
+    plan: &'a Plan,
+    experiment: &'a Experiment,
+    took: Duration,
+    missing: &'a [String],
+) -> RunPlan<'a> {
     let options = |planned: &'a PlannedArm| (planned.arm.name.as_str(), planned.options.as_slice());
     let ServerFacts { sources, replicas, .. } = lab::server_facts(plan);
     RunPlan {
@@ -421,7 +439,7 @@ pub(crate) fn run_plan<'a>(plan: &'a Plan, experiment: &'a Experiment, missing: 
         replicas,
         options: plan.arms().iter().map(options).collect(),
         left_out: plan.left_out(),
-        estimate_s: experiment::estimate(experiment).as_secs(),
+        estimate_s: took.as_secs(),
         missing,
     }
 }

@@ -58,7 +58,7 @@ use growth::over;
 use option_file::OptionFile;
 use printed::Printed;
 pub use record_error::{MissingFigures, RecordDamage, RecordedError, Unusable, WrongMetrics, WrongStatistic};
-pub use recorded::{CLOUDWATCH, KNOWN_RECORDS, Recorded, recorded};
+pub use recorded::{CLOUDWATCH, KNOWN_RECORDS, ReadFile, Recorded, read_file, recorded, together};
 use started::Started;
 use storage::Storage;
 

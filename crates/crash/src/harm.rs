@@ -2,7 +2,7 @@
 
 use ebbtide_text::seed;
 
-use super::record::{Cut, PageFound, Verdict};
+use super::record::{Cut, Loss, PageFound, Verdict};
 use super::summary::kind_name;
 use super::summary::sentences::{file, moment, shown};
 
@@ -13,22 +13,38 @@ const MOST: usize = 12;
 /// blanks. Empty where nothing is wrong.
 #[must_use]
 pub fn harm(cut: &Cut) -> Vec<String> {
-    let mut lines: Vec<String> = cut.verdicts.iter().flat_map(of_verdict).collect();
-    if let Some(loss) = &cut.loss {
-        let clients = loss.clients.iter().map(|(client, acknowledged, recovered)| {
-            format!("  client {client}: {acknowledged} acknowledged, {recovered} recovered")
-        });
-        lines.push(format!("{} acknowledged transactions are gone", loss.transactions));
-        lines.extend(clients.take(MOST));
+    let verdicts = cut.verdicts.iter().flat_map(of_verdict);
+    let mut lines: Vec<String> = verdicts.chain(cut.loss.iter().flat_map(of_loss)).collect();
+    if !lines.is_empty() {
+        lines.extend(evidence(cut));
+        lines.push(named(cut));
     }
-    if lines.is_empty() {
-        return lines;
+    lines
+}
+
+/// How much is lost, and of which clients.
+fn of_loss(loss: &Loss) -> Vec<String> {
+    let clients = loss.clients.iter().map(|(client, acknowledged, recovered)| {
+        format!("  client {client}: {acknowledged} acknowledged, {recovered} recovered")
+    });
+    [gone(loss)].into_iter().chain(clients.take(MOST)).collect()
+}
+
+/// How much is lost.
+pub(crate) fn gone(loss: &Loss) -> String {
+    format!("{} acknowledged transactions are gone", loss.transactions)
+}
+
+/// What the cut left of pages, and what was in flight; empty where nothing is wrong.
+pub(crate) fn evidence(cut: &Cut) -> Vec<String> {
+    if cut.verdicts.is_empty() && cut.loss.is_none() {
+        return Vec::new();
     }
-    lines.extend(cut.torn_before.iter().map(|page| format!("invalid before recovery: {}", found(page))));
+    let invalid = cut.torn_before.iter().map(|page| format!("invalid before recovery: {}", found(page)));
     let torn = cut.torn_writes.iter();
-    lines.extend(torn.map(|torn| format!("torn by the cut: {} page {}", torn.file, torn.page)));
+    let torn = torn.map(|torn| format!("torn by the cut: {} page {}", torn.file, torn.page));
     let flying = cut.in_flight.iter().filter(|write| !write.file.is_empty());
-    lines.extend(flying.take(MOST).map(|write| {
+    let flying = flying.take(MOST).map(|write| {
         let (new, of) = (write.new_units, write.units);
         format!(
             "in flight: {} at {}, {}, {new} of {of} units new",
@@ -36,19 +52,23 @@ pub fn harm(cut: &Cut) -> Vec<String> {
             write.offset,
             file(write.kind)
         )
-    }));
-    lines.push(format!(
+    });
+    invalid.chain(torn).chain(flying).collect()
+}
+
+/// Which cut it is.
+pub(crate) fn named(cut: &Cut) -> String {
+    format!(
         "cut {} of the arm '{}' {}, seed {}",
         cut.number + 1,
         cut.arm,
         moment(cut.moment),
         seed::hex(cut.seed)
-    ));
-    lines
+    )
 }
 
 /// A verdict: its kind, and what it rests on.
-fn of_verdict(verdict: &Verdict) -> Vec<String> {
+pub(crate) fn of_verdict(verdict: &Verdict) -> Vec<String> {
     let kind = kind_name(verdict.kind()).to_lowercase();
     let (heading, evidence) = match verdict {
         Verdict::Corrupt { how, messages, pages } => {

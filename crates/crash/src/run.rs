@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
 use ebbtide_catalog::Catalog;
-use ebbtide_lab::experiment::{Arm, ArmError, Experiment, ExperimentError, PlannedArm};
+use ebbtide_lab::experiment::{Arm, ArmError, Experiment, ExperimentError, PlannedArm, cut_pace, stint_pace};
 use ebbtide_lab::run::error::RunError;
 use ebbtide_lab::run::event::EventSink;
 use ebbtide_lab::run::home::Lab;
 use ebbtide_lab::run::preflight::{self, Preflight, Requirements};
 use ebbtide_lab::run::prepared::{self, Maker};
 use ebbtide_lab::run::schedule::{self, Slot};
-use ebbtide_lab::run::{self as lab_run, Plan, proc};
+use ebbtide_lab::run::{self as lab_run, Plan, pace, proc};
 use ebbtide_load::Cancel;
 use ebbtide_mysql::{Binary, NamedServers};
 use ebbtide_workload::invariant::MAX_CLIENTS;
@@ -213,6 +213,7 @@ impl Stints<'_> {
             let data = Data { own: of(planned), source: of(planned.source.as_deref().unwrap_or(planned)) };
             let (stint, judged, bad) = self.stint(slot, numbers, data, &progress, eta_s)?;
             let Some(stint) = stint else { return Err(cancelled()) };
+            self.note_paces(&planned.arm, &stint, judged);
             let mut stint = with_earlier(stint, &known.stints);
             stint.notes.splice(0..0, self.notes.iter().cloned());
             self.store.lock().add_stint(&stint)?;
@@ -226,6 +227,17 @@ impl Stints<'_> {
             });
         }
         Ok(self.store.into_inner().run()?)
+    }
+
+    /// Keeps how long a stint took, for later estimates. A canary's cuts are taken beside what is thrown away.
+    fn note_paces(&self, arm: &Arm, stint: &Stint, judged: u32) {
+        if stint.failed.is_some() {
+            return;
+        }
+        pace::note(self.lab, stint_pace(arm, stint.took_s - stint.cutting_s));
+        if let Some(plan) = arm.crash.as_ref().filter(|_| !is_canary(arm)) {
+            pace::note(self.lab, cut_pace(self.experiment.data, plan, judged, stint.cutting_s));
+        }
     }
 
     fn progress(&self, index: usize, slot: &Slot, of: usize) -> Progress {

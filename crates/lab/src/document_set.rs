@@ -4,7 +4,6 @@
 //! others go on. `documents.json` and the pages are written anew after each of them, so that a run that was ended can be read,
 //! and resumed. Which lab runs an experiment is the caller's ([`Labs`]): some of them cut power.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -17,7 +16,7 @@ use ebbtide_text::shell_words::quoted;
 use crate::documents::{
     DocumentExperiment, DocumentResults, ExperimentState, FILE, SCHEMA_VERSION, unmeasured,
 };
-use crate::experiment::{DocumentRun, Experiment, ExperimentError, documents, estimate_after};
+use crate::experiment::{DocumentRun, Experiment, ExperimentError, Known, documents, estimate_after};
 use crate::page::documents::pages;
 use crate::results::ResultsError;
 use crate::results::file::write_whole;
@@ -114,7 +113,8 @@ pub struct Ended {
     pub cancelled: bool,
 }
 
-/// The experiments of a set that has not begun. One that this server cannot run is a hole, and is tried again.
+/// The experiments of a set that has not begun, in a home that knows something. One that this server cannot run is a hole, and is
+/// tried again.
 ///
 /// # Errors
 /// A shipped experiment that cannot be read.
@@ -123,23 +123,22 @@ pub fn waiting(
     seed: u64,
     labs: &dyn Labs,
     server: &Binary,
+    mut known: Known,
 ) -> Result<Vec<DocumentExperiment>, ExperimentError> {
-    // The data that those before an experiment make.
-    let mut made = BTreeSet::new();
-    let experiment = |run: &DocumentRun| {
+    let mut experiment = |run: &DocumentRun| {
         let written = run.load(quick, seed)?;
         let experiment = labs.planned(written.clone()).unwrap_or(written);
         Ok(DocumentExperiment {
             name: run.name.to_owned(),
             title: experiment.title.clone(),
             state: ExperimentState::Waiting,
-            estimate_s: estimate_after(&experiment, server, &mut made).as_secs_f64(),
+            estimate_s: estimate_after(&experiment, server, &mut known).as_secs_f64(),
             took_s: 0.0,
             failed: None,
             claims: unmeasured(&experiment, &NoReading::NotRunYet),
         })
     };
-    documents().iter().map(experiment).collect()
+    documents().iter().map(&mut experiment).collect()
 }
 
 /// The set while it runs.

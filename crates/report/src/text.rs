@@ -263,7 +263,7 @@ fn words(line: &str) -> impl Iterator<Item = &str> {
         }
         let bytes = rest.as_bytes();
         let ends = |end: usize| match bytes[end - 1] {
-            b' ' => bytes[end] != b' ',
+            b' ' => bytes[end] != b' ' && !parts_unit(&rest[..end], &rest[end..]),
             // A comma within a number is no end.
             b',' => bytes[end].is_ascii_lowercase(),
             _ => false,
@@ -273,6 +273,23 @@ fn words(line: &str) -> impl Iterator<Item = &str> {
         rest = after;
         Some(word)
     })
+}
+
+/// Units that stay in the line of their number.
+const UNITS: [&str; 24] = [
+    "us", "ms", "s", "min", "h", "d", "B", "KiB", "MiB", "GiB", "TiB", "kB", "KB", "MB", "GB", "TB", "B/s",
+    "KiB/s", "MiB/s", "GiB/s", "MB/s", "IOPS", "tps", "tx",
+];
+
+/// Whether an end of a line at this blank would part a number from its unit, as in `12 ms`.
+fn parts_unit(before: &str, after: &str) -> bool {
+    let mut words = before.trim_end_matches(' ').rsplit(' ');
+    let number = words.next().unwrap_or_default().trim_start_matches(['(', '+', '-', '~', '<', '>', '=']);
+    let is_number = number.starts_with(|first: char| first.is_ascii_digit())
+        && number.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | ','));
+    let unit = after.split(' ').next().unwrap_or_default();
+    let unit = unit.trim_end_matches(['.', ',', ';', ':', ')', '?', '*']);
+    is_number && UNITS.contains(&unit)
 }
 
 /// Whether a block has a form as text.

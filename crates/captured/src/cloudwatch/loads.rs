@@ -32,13 +32,10 @@ const PAIRS: [[Quantity; 2]; 4] = [
 
 /// The loads of the volumes that the figures of all files tell of, by volume. `period_s` is the length of an interval where
 /// neither words nor times of the files tell it: of a single one.
-pub(crate) fn loads(files: Vec<Figures>, period_s: Option<f64>) -> Result<Loads, NoLoads> {
-    let (mut series, mut pages, mut notes) = (Vec::new(), Vec::new(), Vec::new());
-    for file in files {
-        series.extend(file.series);
-        pages.extend(file.pages);
-        notes.extend(file.notes);
-    }
+pub(crate) fn loads(files: &[&Figures], period_s: Option<f64>) -> Result<Loads, NoLoads> {
+    let series: Vec<&Series> = files.iter().flat_map(|file| &file.series).collect();
+    let pages: Vec<pages::Page> = files.iter().flat_map(|file| file.pages.iter().cloned()).collect();
+    let mut notes: Vec<String> = files.iter().flat_map(|file| file.notes.iter().cloned()).collect();
     notes.extend(pages::missing(&pages));
     let volumes = named(values(&series).map_err(NoLoads::Wrong)?);
     if volumes.is_empty() {
@@ -50,11 +47,11 @@ pub(crate) fn loads(files: Vec<Figures>, period_s: Option<f64>) -> Result<Loads,
     let several = volumes.len() > 1;
     for (name, own) in &volumes {
         refuse_lacks(name, own, several)?;
-        let of_volume = |one: &&Series| {
+        let of_volume = |one: &&&Series| {
             let volume = &one.label.volume;
             volume == name || (volume.is_empty() && own.contains_key(&one.label.metric.quantity))
         };
-        let own_series: Vec<&Series> = series.iter().filter(of_volume).collect();
+        let own_series: Vec<&Series> = series.iter().filter(of_volume).copied().collect();
         let periods = Periods::of(&own_series, otherwise).map_err(NoLoads::Wrong)?;
         let (load, left_out) = load(own, &periods).map_err(NoLoads::Wrong)?;
         notes.extend(left_out.map(|words| if several { format!("{name}: {words}") } else { words }));

@@ -84,7 +84,7 @@ impl Minutes {
         if let Some(refused) = &self.refused {
             return Err(refused.clone());
         }
-        let volumes = values(&self.series)?;
+        let volumes = values(&self.series.iter().collect::<Vec<_>>())?;
         let names: Vec<&str> = volumes.keys().map(String::as_str).filter(|name| !name.is_empty()).collect();
         if names.len() > 1 {
             return Err(NoPeaks::SeveralVolumes(names.join(", ")));

@@ -3,7 +3,7 @@
 //! A spreadsheet that opened and saved one has written it in its own language: fields divided by semicolons or tabs, dates of any
 //! order, clocks of 12 hours, separators of thousands and decimal commas.
 
-use csv::{ReaderBuilder, Trim};
+use csv::{ReaderBuilder, StringRecord, Trim};
 use jiff::civil::DateTime;
 use jiff::tz::{Offset, TimeZone};
 
@@ -62,8 +62,6 @@ struct Column {
     /// Its place in a row.
     place: usize,
     label: Label,
-    /// Places of rows, and the values as they are written.
-    values: Vec<(usize, String)>,
 }
 
 /// The time of a row.
@@ -116,7 +114,7 @@ pub(super) fn is_meant(text: &str) -> bool {
 }
 
 /// The rows of a text, with the line of each from 0 on.
-fn rows(text: &str, delimiter: char) -> impl Iterator<Item = (usize, Vec<String>)> + '_ {
+fn rows(text: &str, delimiter: char) -> impl Iterator<Item = (usize, StringRecord)> + '_ {
     let reader = ReaderBuilder::new()
         .has_headers(false)
         .flexible(true)
@@ -134,7 +132,7 @@ fn rows(text: &str, delimiter: char) -> impl Iterator<Item = (usize, Vec<String>
         let begin = begin + blank;
         line += text.as_bytes()[counted..begin].iter().filter(|byte| **byte == b'\n').count();
         counted = begin;
-        (line, record.iter().map(str::to_owned).collect())
+        (line, record)
     })
 }
 
@@ -145,14 +143,15 @@ pub(super) fn read(input: &Input, text: &str) -> Result<Figures, RecordedError> 
     let mut heading = Heading::default();
     let mut columns: Vec<Column> = Vec::new();
     let mut short: Option<ShortRows> = None;
-    // Of each row with values its line, and its time.
+    // Of each row with values its line and its time, and the row.
     let mut times: Vec<(usize, RowTime)> = Vec::new();
+    let mut values: Vec<StringRecord> = Vec::new();
     for (number, row) in rows(text, delimiter) {
         // `sep=;` of Excel, and rows of nothing.
         if row.iter().all(|cell| cell.is_empty() || cell.starts_with("sep=")) {
             continue;
         }
-        let time = row.first().and_then(|cell| RowTime::read(cell));
+        let time = row.get(0).and_then(RowTime::read);
         if time.is_some() && columns.is_empty() {
             columns = heading.columns();
         }
@@ -163,16 +162,15 @@ pub(super) fn read(input: &Input, text: &str) -> Result<Figures, RecordedError> 
                 short.get_or_insert(ShortRows { rows: 0, first: number + 1 }).rows += 1;
             }
             Some(time) => {
-                for column in &mut columns {
-                    let cell = &row[column.place];
-                    if !cell.is_empty() {
-                        column.values.push((times.len(), cell.clone()));
-                    }
-                }
+                values.push(row);
                 times.push((number, time));
             }
-            None if columns.is_empty() && !heading.is_row_of_values(&row) => heading.take(&row),
             None => {
+                let row: Vec<String> = row.iter().map(str::to_owned).collect();
+                if columns.is_empty() && !heading.is_row_of_values(&row) {
+                    heading.take(&row);
+                    continue;
+                }
                 let found = row.join(&delimiter.to_string());
                 return Err(damaged(RecordDamage::at(number, A_TIME, &beginning(&found))));
             }
@@ -184,15 +182,15 @@ pub(super) fn read(input: &Input, text: &str) -> Result<Figures, RecordedError> 
     let mut figures = Figures::default();
     figures.notes.extend(short.map(|short| short.words(&input.path)));
     let seconds = seconds(&times, input, &mut figures.notes).map_err(damaged)?;
-    let numbers = columns.iter().flat_map(|column| column.values.iter().map(|(_, cell)| cell.as_str()));
+    let numbers = columns.iter().flat_map(|column| cells(&values, column.place).map(|(_, cell)| cell));
     let style = NumberStyle::of(numbers, delimiter);
     for column in columns {
-        let value = |(row, cell): &(usize, String)| {
+        let value = |(row, cell): (usize, &str)| {
             let number = style.and_then(|style| style.read(cell));
-            let number = number.ok_or_else(|| RecordDamage::at(times[*row].0, A_NUMBER, &beginning(cell)));
-            Ok((seconds[*row], number?))
+            let number = number.ok_or_else(|| RecordDamage::at(times[row].0, A_NUMBER, &beginning(cell)));
+            Ok((seconds[row], number?))
         };
-        let values = column.values.iter().map(value).collect::<Result<_, _>>().map_err(damaged)?;
+        let values = cells(&values, column.place).map(value).collect::<Result<_, _>>().map_err(damaged)?;
         let cell = |row: &[String]| cell_of(row, column.place - 1);
         let declared = Declared {
             statistic: cell(&heading.statistics),
@@ -204,6 +202,12 @@ pub(super) fn read(input: &Input, text: &str) -> Result<Figures, RecordedError> 
         figures.series.push(Series::of_values(place, column.label, declared, values)?);
     }
     Ok(figures)
+}
+
+/// The cells of a column that are not empty, with the places of their rows.
+fn cells(rows: &[StringRecord], place: usize) -> impl Iterator<Item = (usize, &str)> {
+    let cells = rows.iter().enumerate().map(move |(row, cells)| (row, &cells[place]));
+    cells.filter(|(_, cell)| !cell.is_empty())
 }
 
 /// Letters of a cell that are shown, at most: a quotation mark without its second may have the rest of the file in one.
@@ -307,14 +311,35 @@ impl Heading {
                 let id = words.iter().map(|cell| volume(cell)).find(|id| !id.is_empty());
                 id.unwrap_or_default().clone_into(&mut label.volume);
             }
-            Some(Column { place: number + 1, label, values: Vec::new() })
+            Some(Column { place: number + 1, label })
         };
         self.words.iter().enumerate().filter_map(column).collect()
     }
 }
 
+/// The time that the console itself writes, such as `2026/11/22 10:00:00`, or with hyphens: most rows have it.
+fn plain_second(text: &str) -> Option<i64> {
+    let bytes: &[u8; 19] = text.as_bytes().try_into().ok()?;
+    let mark = bytes[4];
+    if [bytes[7], bytes[10], bytes[13], bytes[16]] != [mark, b' ', b':', b':'] || !matches!(mark, b'/' | b'-')
+    {
+        return None;
+    }
+    let number = |from: usize, to: usize| {
+        bytes[from..to].iter().try_fold(0_i16, |number, byte| {
+            byte.is_ascii_digit().then(|| number * 10 + i16::from(byte - b'0'))
+        })
+    };
+    let part = |from: usize| number(from, from + 2).and_then(|part| i8::try_from(part).ok());
+    let time = DateTime::new(number(0, 4)?, part(5)?, part(8)?, part(11)?, part(14)?, part(17)?, 0).ok()?;
+    Some(Offset::UTC.to_timestamp(time).ok()?.as_second())
+}
+
 /// A time of an export, s since 1970; times without a zone are taken for UTC.
 fn second(text: &str) -> Option<i64> {
+    if let Some(time) = plain_second(text) {
+        return Some(time);
+    }
     if let Ok(time) = text.parse::<jiff::Timestamp>() {
         return Some(time.as_second());
     }

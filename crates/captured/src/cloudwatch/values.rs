@@ -27,9 +27,14 @@ pub(super) type OfVolume = BTreeMap<Quantity, ByTime>;
 #[derive(Debug, Default)]
 struct Cell<'a> {
     given: Given,
-    by: Vec<(Option<Statistic>, &'a Series)>,
+    /// Most periods have one value.
+    first: Option<Giver<'a>>,
+    more: Vec<Giver<'a>>,
     period: Option<i64>,
 }
+
+/// A series that gives a statistic of a period; none where that has no name.
+type Giver<'a> = (Option<Statistic>, &'a Series);
 
 type Cells<'a> = BTreeMap<(String, Quantity), BTreeMap<i64, Cell<'a>>>;
 
@@ -37,9 +42,9 @@ type Cells<'a> = BTreeMap<(String, Quantity), BTreeMap<i64, Cell<'a>>>;
 ///
 /// # Errors
 /// Two values of one metric and time that differ, and statistics that do not tell what is needed.
-pub(super) fn values(series: &[Series]) -> Result<BTreeMap<String, OfVolume>, WrongMetrics> {
+pub(super) fn values(series: &[&Series]) -> Result<BTreeMap<String, OfVolume>, WrongMetrics> {
     let mut cells: Cells<'_> = BTreeMap::new();
-    for one in series {
+    for &one in series {
         let key = (one.label.volume.clone(), one.label.metric.quantity);
         let by_time = cells.entry(key).or_default();
         for (time, given) in &one.points {
@@ -49,7 +54,7 @@ pub(super) fn values(series: &[Series]) -> Result<BTreeMap<String, OfVolume>, Wr
     let mut wrong: Vec<WrongStatistic> = Vec::new();
     let mut volumes: BTreeMap<String, OfVolume> = BTreeMap::new();
     for ((volume, quantity), by_time) in &cells {
-        let Some(metric) = by_time.values().find_map(|cell| Some(cell.by.first()?.1.label.metric)) else {
+        let Some(metric) = by_time.values().find_map(|cell| Some(cell.first?.1.label.metric)) else {
             continue;
         };
         let is_minute = is_minutes(by_time);
@@ -76,7 +81,7 @@ fn is_minutes(by_time: &BTreeMap<i64, Cell<'_>>) -> bool {
 
 fn note_wrong(wrong: &mut Vec<WrongStatistic>, metric: &'static Metric, cell: &Cell<'_>) {
     let (found, needed) = (cell.given.names().join(" and "), metric.needed());
-    let path = cell.by.first().map(|(_, series)| series.place.path.clone()).unwrap_or_default();
+    let path = cell.first.map(|(_, series)| series.place.path.clone()).unwrap_or_default();
     match wrong.iter_mut().find(|known| known.found == found && known.needed == needed) {
         Some(known) if known.metrics.contains(&metric.name) => {}
         Some(known) => known.metrics.push(metric.name),
@@ -89,18 +94,29 @@ fn equal(value: f64, other: f64) -> bool {
 }
 
 impl<'a> Cell<'a> {
+    /// By whom its values are given.
+    fn by(&self) -> impl Iterator<Item = Giver<'a>> {
+        self.first.iter().chain(&self.more).copied()
+    }
+
+    fn give(&mut self, by: Giver<'a>) {
+        match self.first {
+            None => self.first = Some(by),
+            Some(_) => self.more.push(by),
+        }
+    }
+
     /// Takes what a series gives of the period.
     fn take(&mut self, time: i64, given: &Given, series: &'a Series) -> Result<(), WrongMetrics> {
         for (statistic, value) in given.slots() {
             if let Some(known) = self.given.slot(statistic).filter(|known| !equal(*known, value)) {
-                let first =
-                    self.by.iter().find(|(by, _)| *by == statistic).map_or(series, |(_, first)| first);
+                let first = self.by().find(|(by, _)| *by == statistic).map_or(series, |(_, first)| first);
                 return Err(two_values(time, series, [(known, first), (value, series)]));
             }
-            self.by.push((statistic, series));
+            self.give((statistic, series));
         }
         if given.slots().next().is_none() {
-            self.by.push((None, series));
+            self.give((None, series));
         }
         if let Some([first, second]) =
             self.period.zip(series.period).map(<[i64; 2]>::from).filter(|[a, b]| a != b)
@@ -119,7 +135,7 @@ impl<'a> Cell<'a> {
         let (Some(value), Some(unnamed)) = (told, self.given.unnamed) else {
             return Ok(told.or(self.given.unnamed));
         };
-        let by = |is_named: bool| self.by.iter().find(|(statistic, _)| statistic.is_some() == is_named);
+        let by = |is_named: bool| self.by().find(|(statistic, _)| statistic.is_some() == is_named);
         match (by(false), by(true)) {
             (Some((_, first)), Some((_, second))) if !equal(value, unnamed) => {
                 Err(two_values(time, first, [(unnamed, first), (value, second)]))

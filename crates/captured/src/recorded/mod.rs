@@ -12,7 +12,7 @@ mod sysstat_live;
 mod tests;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ebbtide_observe::{LoadInterval, VolumeLoad};
 
@@ -33,30 +33,73 @@ pub const CLOUDWATCH: &str = "CloudWatch";
 
 const PT_DISKSTATS: &str = "pt-diskstats";
 
+/// A file that was read, for [`together`].
+#[derive(Debug)]
+pub struct ReadFile {
+    path: PathBuf,
+    piece: Piece,
+}
+
+impl ReadFile {
+    /// The tool that wrote it.
+    #[must_use]
+    pub const fn tool(&self) -> &'static str {
+        self.piece.tool()
+    }
+}
+
 /// Reads the loads that files have together. `interval_s` is the length of an interval where the files do not tell it.
 ///
 /// # Errors
 /// The first file that cannot be used.
 pub fn recorded(files: &[Input], interval_s: Option<f64>) -> Result<Recorded, RecordedError> {
-    if let Some(first) = files.first().filter(|first| cloudwatch::is_meant(&first.text)) {
-        return of_cloudwatch(first, files, interval_s);
-    }
-    let mut recordings: Vec<(PathBuf, Recording)> = Vec::new();
-    let mut all: Option<Recorded> = None;
-    let mut first = None;
+    let is_metrics = files.first().is_some_and(|first| cloudwatch::is_meant(&first.text));
+    let mut read: Vec<ReadFile> = Vec::with_capacity(files.len());
     for file in files {
-        let piece = piece(file, interval_s)?;
-        let tool = piece.tool();
-        match first {
-            Some(other) if other != tool => {
-                return Err(RecordedError::Mixed { path: file.path.clone(), tool, other });
-            }
-            _ => first = Some(tool),
+        if is_metrics && !cloudwatch::is_meant(&file.text) {
+            return Err(RecordedError::Unknown { path: file.path.clone() });
         }
-        match (piece, &mut all) {
-            (Piece::Sysstat(recording), _) => recordings.push((file.path.clone(), recording)),
-            (Piece::Other(recorded), None) => all = Some(recorded),
-            (Piece::Other(recorded), Some(all)) => join(all, recorded),
+        let piece = if is_metrics { piece_of_metrics(file) } else { piece(file, interval_s) }?;
+        let (tool, other) = (piece.tool(), read.first().map_or(piece.tool(), ReadFile::tool));
+        if other != tool {
+            return Err(RecordedError::Mixed { path: file.path.clone(), tool, other });
+        }
+        read.push(ReadFile { path: file.path.clone(), piece });
+    }
+    together(&read.iter().collect::<Vec<_>>(), interval_s)
+}
+
+/// Reads one file, whatever tool wrote it.
+///
+/// # Errors
+/// A file that cannot be used.
+pub fn read_file(file: &Input, interval_s: Option<f64>) -> Result<ReadFile, RecordedError> {
+    let is_metrics = cloudwatch::is_meant(&file.text);
+    let piece = if is_metrics { piece_of_metrics(file) } else { piece(file, interval_s) }?;
+    Ok(ReadFile { path: file.path.clone(), piece })
+}
+
+/// The loads that files of one tool have together, as [`recorded`].
+///
+/// # Errors
+/// Figures that contradict each other, and those of one file that cannot be used.
+pub fn together(files: &[&ReadFile], interval_s: Option<f64>) -> Result<Recorded, RecordedError> {
+    let metrics = files.iter().filter_map(|file| match &file.piece {
+        Piece::Metrics(figures) => Some(figures),
+        _ => None,
+    });
+    let metrics: Vec<&cloudwatch::Figures> = metrics.collect();
+    if let (Some(first), false) = (files.first(), metrics.is_empty()) {
+        return of_cloudwatch(&first.path, &metrics, interval_s);
+    }
+    let mut recordings: Vec<(&Path, &Recording)> = Vec::new();
+    let mut all: Option<Recorded> = None;
+    for file in files {
+        match (&file.piece, &mut all) {
+            (Piece::Sysstat(recording), _) => recordings.push((&file.path, recording)),
+            (Piece::Other(recorded), None) => all = Some(recorded.clone()),
+            (Piece::Other(recorded), Some(all)) => join(all, recorded.clone()),
+            (Piece::Metrics(_), _) => {}
         }
     }
     let recorded = match all {
@@ -104,7 +147,9 @@ fn without_repeats(mut recorded: Recorded) -> Result<Recorded, RecordedError> {
 }
 
 /// What a file is.
+#[derive(Debug)]
 enum Piece {
+    Metrics(cloudwatch::Figures),
     Sysstat(Recording),
     Other(Recorded),
 }
@@ -112,6 +157,7 @@ enum Piece {
 impl Piece {
     const fn tool(&self) -> &'static str {
         match self {
+            Self::Metrics(_) => CLOUDWATCH,
             Self::Sysstat(recording) => recording.tool,
             Self::Other(recorded) => recorded.tool,
         }
@@ -128,18 +174,21 @@ fn join(all: &mut Recorded, more: Recorded) {
     all.notes.dedup();
 }
 
-fn of_cloudwatch(first: &Input, files: &[Input], interval_s: Option<f64>) -> Result<Recorded, RecordedError> {
-    let figures = |file: &Input| {
-        if !cloudwatch::is_meant(&file.text) {
-            return Err(RecordedError::Unknown { path: file.path.clone() });
-        }
-        cloudwatch::figures(file)
-    };
-    let figures: Vec<cloudwatch::Figures> = files.iter().map(figures).collect::<Result<_, _>>()?;
-    let (loads, notes) = cloudwatch::loads(figures, interval_s).map_err(|why| match why {
-        cloudwatch::NoLoads::Lacks(what) => RecordedError::Lacks { path: first.path.clone(), what },
+fn piece_of_metrics(file: &Input) -> Result<Piece, RecordedError> {
+    cloudwatch::figures(file).map(Piece::Metrics)
+}
+
+/// `first` is the file to name where no other is known.
+fn of_cloudwatch(
+    first: &Path,
+    files: &[&cloudwatch::Figures],
+    interval_s: Option<f64>,
+) -> Result<Recorded, RecordedError> {
+    let (loads, notes) = cloudwatch::loads(files, interval_s).map_err(|why| match why {
+        cloudwatch::NoLoads::Lacks(what) => RecordedError::Lacks { path: first.to_owned(), what },
         cloudwatch::NoLoads::Wrong(cause) => {
-            RecordedError::Metrics { path: cause.path().unwrap_or(&first.path).clone(), cause }
+            let path = cause.path().map_or_else(|| first.to_owned(), Clone::clone);
+            RecordedError::Metrics { path, cause }
         }
     })?;
     Ok(Recorded { tool: CLOUDWATCH, together: false, loads, notes })

@@ -162,20 +162,6 @@ pub(super) fn read(text: &str) -> Option<Storage> {
     (all != Storage::default()).then_some(all)
 }
 
-/// The rows of a list in JSON, and those below them (`children`), as lsblk and findmnt print it; None of another text.
-fn from_json(text: &str, name: &str) -> Option<Vec<Value>> {
-    fn below(value: &Value, all: &mut Vec<Value>) {
-        all.push(value.clone());
-        let children = value.get("children").and_then(Value::as_array).into_iter().flatten();
-        children.for_each(|child| below(child, all));
-    }
-    let text = text.trim_start();
-    let document: Value = text.starts_with('{').then(|| serde_json::from_str(text).ok()).flatten()?;
-    let mut all = Vec::new();
-    document.get(name)?.as_array()?.iter().for_each(|row| below(row, &mut all));
-    Some(all)
-}
-
 /// A column of a row in JSON.
 fn word(row: &Value, name: &str) -> Option<String> {
     row.get(name)?.as_str().map(str::to_owned)

@@ -1,8 +1,9 @@
 //! Mounted file systems: mount, `/proc/mounts`, `/proc/self/mountinfo`, and findmnt.
 
 use ebbtide_proc::parse_mounts;
+use serde_json::Value;
 
-use super::{assignments, from_json, word};
+use super::{assignments, word};
 
 /// A mounted file system.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,8 +17,8 @@ pub(super) struct Mounted {
 /// The lines of a text, if most of them are of one kind; empty in another text.
 pub(super) fn mounts(text: &str) -> Vec<Mounted> {
     if let Some(rows) = from_json(text, "filesystems") {
-        let column = |row: &serde_json::Value, name: &str| word(row, name).unwrap_or_default();
-        let row = |row: &serde_json::Value| {
+        let column = |row: &Value, name: &str| word(row, name).unwrap_or_default();
+        let row = |row: &Value| {
             let [source, target, kind, list] =
                 ["source", "target", "fstype", "options"].map(|name| column(row, name));
             of(&source, &target, &kind, options(&list))
@@ -27,6 +28,20 @@ pub(super) fn mounts(text: &str) -> Vec<Mounted> {
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     let mounts: Vec<Mounted> = lines.iter().filter_map(|line| mounted(line)).collect();
     if mounts.len() * 2 > lines.len() { mounts } else { Vec::new() }
+}
+
+/// The rows of a list in JSON, and those below them (`children`), as findmnt prints them; None of another text.
+fn from_json(text: &str, name: &str) -> Option<Vec<Value>> {
+    fn below(value: &Value, all: &mut Vec<Value>) {
+        all.push(value.clone());
+        let children = value.get("children").and_then(Value::as_array).into_iter().flatten();
+        children.for_each(|child| below(child, all));
+    }
+    let text = text.trim_start();
+    let document: Value = text.starts_with('{').then(|| serde_json::from_str(text).ok()).flatten()?;
+    let mut all = Vec::new();
+    document.get(name)?.as_array()?.iter().for_each(|row| below(row, &mut all));
+    Some(all)
 }
 
 fn options(list: &str) -> Vec<String> {

@@ -1,7 +1,7 @@
 //! Loads of volumes, made of what sysstat's programs recorded.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use ebbtide_observe::{LoadInterval, VolumeLoad};
 
@@ -24,7 +24,7 @@ const HALVES: &str =
 /// A recording without times that are understood, with an interval that is far from the others, or with a row that is not
 /// understood.
 pub(crate) fn loads(
-    recordings: &[(PathBuf, Recording)],
+    recordings: &[(&Path, &Recording)],
     interval_s: Option<f64>,
 ) -> Result<Recorded, RecordedError> {
     let stamps: Vec<Vec<Vec<&Stamp>>> =

@@ -1,9 +1,9 @@
 //! The answer on one screen, for text: the arm that suffered most with its interval, the arms in one table, why it may be
 //! believed, and the commands to go on with. The sections after it are details.
 
-use ebbtide_lab::page::brief::brief;
-use ebbtide_report::{Block, Cell, Listing, Medium, Note, Section, Table, Tone};
-use ebbtide_text::{change, change_interval, count, figure, latency, whole};
+use ebbtide_lab::page::brief::{brief, first_remark, interval_detail};
+use ebbtide_report::{Block, Cell, Listing, Medium, Section, Table, Tone};
+use ebbtide_text::{change, count, figure, latency, whole};
 
 use super::{PageContext, replay};
 use crate::record::{Cut, VerdictKind};
@@ -15,7 +15,7 @@ const FIRST_ROWS: usize = 6;
 const FIRST_LONG_ROWS: usize = 3;
 /// A name that is longer wraps beside the figures.
 const LONG_NAME: usize = 20;
-/// Bad cuts whose replay is offered.
+/// Bad cuts whose replay is offered, at most.
 const EXAMPLES: usize = 2;
 
 pub(super) fn section(page: &PageContext) -> Section {
@@ -28,7 +28,9 @@ pub(super) fn section(page: &PageContext) -> Section {
         blocks.push(Block::Text(why));
     }
     blocks.extend(remark(page));
-    for cut in examples(page) {
+    // A remark takes the lines of one of them.
+    let shown = if page.summary.notes.is_empty() { EXAMPLES } else { EXAMPLES - 1 };
+    for cut in examples(page).into_iter().take(shown) {
         let damage = crate::harm(cut).into_iter().next().unwrap_or_default();
         let label = format!("Look at cut {} of {}, {damage}", cut.number + 1, page.name(&cut.arm));
         let command = replay(&page.run.host.home, cut.seed);
@@ -163,9 +165,8 @@ fn asked(arm: &ArmSummary, kind: VerdictKind) -> Cell {
 
 /// What the arm carries more than what it is held against; None without an interval: one stint has no spread.
 fn gain(arm: &ArmSummary) -> Option<Cell> {
-    let (ratio, interval) = arm.gain.and_then(|gain| Some((gain.ratio, gain.interval?)))?;
-    let interval = change_interval(interval.mid, interval.low, interval.high);
-    Some(Cell { detail: interval.trim_end_matches(" times").to_owned(), ..Cell::from(change(ratio)) })
+    let gain = arm.gain.filter(|gain| gain.interval.is_some())?;
+    Some(Cell { detail: interval_detail(gain.interval), ..Cell::from(change(gain.ratio)) })
 }
 
 /// That damage is seen, and what the risk buys.
@@ -194,11 +195,7 @@ fn why(page: &PageContext) -> String {
 fn remark(page: &PageContext) -> Option<Block> {
     let notes = &page.summary.notes;
     let first = super::tester::sentence(page, notes.first()?);
-    let more = match notes.len() - 1 {
-        0 => String::new(),
-        more => format!(" {}: --details.", count(more, "further remark")),
-    };
-    Some(Block::Notes(vec![Note::caution(format!("{}{more}", brief(&first)))]))
+    Some(first_remark(&first, notes.len() - 1))
 }
 
 /// Kept cuts of the arms in which their verdict is rarest, and so the least expected: at most [`EXAMPLES`], one for an arm.

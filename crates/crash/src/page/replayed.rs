@@ -4,8 +4,8 @@ use ebbtide_report::{Block, Cell, Listing, Note, Report, Section, Table, Tone};
 use ebbtide_text::{latency, list, seed, whole};
 
 use super::replay;
-use crate::harm;
-use crate::record::{Loss, VerdictKind};
+use crate::harm::{evidence, gone, named, of_verdict};
+use crate::record::{Cut, Loss, VerdictKind};
 use crate::replay::Replayed;
 use crate::summary::kind_name;
 
@@ -23,13 +23,9 @@ pub fn replayed(replayed: &Replayed, home: &str) -> Report {
     let now = &replayed.now;
     let mut blocks = vec![Block::Findings(vec![answer(replayed)])];
     blocks.extend(now.loss.as_ref().map(|loss| Block::Table(lost(loss))));
-    let evidence = harm(now);
-    // The loss has its table.
-    let evidence: Vec<&String> = evidence.iter().filter(|line| !line.contains(" acknowledged, ")).collect();
-    // So have the first sentence and the seed theirs.
-    let is_said =
-        |line: &str| line == "lost commits" || line.ends_with(" are gone") || line.starts_with("cut ");
-    let shown = evidence.iter().filter(|line| !is_said(line)).take(EVIDENCE);
+    // The loss has its table, and is in the first sentence; so is the cut.
+    let other = now.verdicts.iter().filter(|verdict| verdict.kind() != VerdictKind::LostCommits);
+    let shown = other.flat_map(of_verdict).chain(evidence(now)).take(EVIDENCE);
     let notes: Vec<Note> = shown.map(|line| Note::plain(line.trim())).collect();
     if !notes.is_empty() {
         blocks.push(Block::Notes(notes));
@@ -49,10 +45,21 @@ pub fn replayed(replayed: &Replayed, home: &str) -> Report {
     }
     let sections = vec![
         Section::new("", blocks),
-        details("All evidence", evidence.into_iter().map(|line| line.trim().to_owned())),
+        details("All evidence", all_evidence(now).iter().map(|line| line.trim().to_owned())),
         details("The server's log", replayed.log.iter().map(|line| line.trim().to_owned())),
     ];
     Report { title: format!("Cut {} of {}", now.number + 1, now.arm), sections, ..Report::default() }
+}
+
+/// What is wrong with a cut, but for the clients of a loss, which have their table.
+fn all_evidence(cut: &Cut) -> Vec<String> {
+    let verdicts = cut.verdicts.iter().flat_map(of_verdict);
+    let mut lines: Vec<String> = verdicts.chain(cut.loss.as_ref().map(gone)).collect();
+    if !lines.is_empty() {
+        lines.extend(evidence(cut));
+        lines.push(named(cut));
+    }
+    lines
 }
 
 fn details(heading: &str, lines: impl Iterator<Item = String>) -> Section {
@@ -147,7 +154,7 @@ mod tests {
 
     use super::*;
     use crate::fixture;
-    use crate::record::{Cut, Verdict};
+    use crate::record::Verdict;
 
     fn again(then: Cut, now: Cut, recovered: bool) -> Replayed {
         let version = Version { major: 11, minor: 8, patch: 3 };

@@ -3,10 +3,12 @@
 use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use ebbtide_captured::bundle::names;
 use ebbtide_captured::packed::{text, unpacked};
-use ebbtide_captured::{Input, RecordedError, Unusable, recorded};
+use ebbtide_captured::{Input, ReadFile, Recorded, RecordedError, Unusable, read_file, together};
 use ebbtide_text::count;
 use ebbtide_volume::MIB;
 
@@ -49,23 +51,43 @@ pub(super) fn of(path: &Path) -> Option<Vec<PathBuf>> {
     (path.is_dir() || !files.is_empty()).then_some(files)
 }
 
-/// The records of a volume's load among files, and what was left out, for people. Where they are of several tools, those of one: the
-/// kernel's counters say more than what a tool printed of them.
+/// The records of a volume's load among files.
+#[derive(Debug)]
+pub(super) struct Records {
+    /// Those of one tool.
+    pub(super) files: Vec<Record>,
+    /// What was left out, for people.
+    pub(super) notes: Vec<String>,
+}
+
+/// A file that is the record of a tool.
+#[derive(Debug)]
+pub(super) struct Record {
+    pub(super) path: PathBuf,
+    /// The file, or why it cannot be used.
+    pub(super) read: Result<ReadFile, RecordedError>,
+    /// What it records without the others; None where it lacks something for that.
+    pub(super) alone: Option<Recorded>,
+}
+
+/// The records of a volume's load among files. Where they are of several tools, those of one: the kernel's counters say more than
+/// what a tool printed of them. Each file is read once; processors read beside each other. `interval_s` is the length of an interval
+/// where the files do not tell it.
 ///
 /// # Errors
 /// None of them is one.
-pub(super) fn records(path: &Path, files: &[PathBuf]) -> Result<(Vec<Input>, Vec<String>), SizingError> {
-    let mut all: Vec<(&'static str, Input)> = Vec::new();
+pub(super) fn records(
+    path: &Path,
+    files: &[PathBuf],
+    interval_s: Option<f64>,
+) -> Result<Records, SizingError> {
+    let mut all: Vec<(&'static str, Record)> = Vec::new();
     let mut refused = None;
-    for file in files {
-        // Files of other kinds are of the collection, and not for this.
-        let Ok(Some(input)) = text_of_file(file) else { continue };
-        match recorded(std::slice::from_ref(&input), Some(1.0)) {
-            Ok(record) => all.push((record.tool, input)),
-            Err(
-                RecordedError::Unknown { .. } | RecordedError::Unusable { why: Unusable::Elsewhere(_), .. },
-            ) => {}
-            Err(error) => refused = refused.or(Some(error)),
+    for found in each(files, |file| found(file, interval_s)) {
+        match found {
+            Found::Record(tool, record) => all.push((tool, record)),
+            Found::Refused(error) => refused = refused.or(Some(error)),
+            Found::Other => {}
         }
     }
     let tools = ["/proc/diskstats", "iostat", "sar", "pt-diskstats"];
@@ -74,14 +96,83 @@ pub(super) fn records(path: &Path, files: &[PathBuf]) -> Result<(Vec<Input>, Vec
         return Err(SizingError::NoRecord { path: path.to_owned(), refused: refused.map(Box::new) });
     };
     let (taken, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|(other, _)| *other == tool);
-    let taken: Vec<Input> = taken.into_iter().map(|(_, input)| input).collect();
     let mut notes = vec![format!("{}: {tool}", count(taken.len(), "file"))];
     if let Some(error) = refused {
         notes.push(format!("left out: {error}"));
     }
     if !others.is_empty() {
-        let names: Vec<String> = others.iter().map(|(_, input)| input.path.display().to_string()).collect();
+        let names: Vec<String> = others.iter().map(|(_, one)| one.path.display().to_string()).collect();
         notes.push(format!("of the same time, and not needed: {}", names.join(", ")));
     }
-    Ok((taken, notes))
+    Ok(Records { files: taken.into_iter().map(|(_, record)| record).collect(), notes })
+}
+
+/// What a file of a folder is.
+enum Found {
+    /// The record of a tool.
+    Record(&'static str, Record),
+    /// A record that cannot be read.
+    Refused(RecordedError),
+    /// A file of another kind: it is of the collection, and not for this.
+    Other,
+}
+
+fn found(file: &Path, interval_s: Option<f64>) -> Found {
+    let Ok(Some(input)) = text_of_file(file) else { return Found::Other };
+    let alone = |interval_s| {
+        let read = read_file(&input, interval_s)?;
+        together(&[&read], interval_s).map(|recorded| (recorded, read))
+    };
+    let record = |recorded: Option<Recorded>, read| Record { path: file.to_owned(), read, alone: recorded };
+    match alone(interval_s) {
+        Ok((recorded, read)) => Found::Record(recorded.tool, record(Some(recorded), Ok(read))),
+        Err(RecordedError::Unknown { .. } | RecordedError::Unusable { why: Unusable::Elsewhere(_), .. }) => {
+            Found::Other
+        }
+        // A record that lacks the length of its intervals alone is one all the same.
+        Err(error) => match alone(Some(1.0)) {
+            Ok((recorded, _)) => Found::Record(recorded.tool, record(None, read_file(&input, interval_s))),
+            Err(_) => Found::Refused(error),
+        },
+    }
+}
+
+/// The answers for some things in their order. The questions are independent: each processor takes the next one.
+pub(super) fn each<T: Sync, A: Send>(things: &[T], ask: impl Fn(&T) -> A + Sync) -> Vec<A> {
+    let next = AtomicUsize::new(0);
+    let take = || {
+        let mut answers = Vec::new();
+        loop {
+            let place = next.fetch_add(1, Ordering::Relaxed);
+            let Some(thing) = things.get(place) else { return answers };
+            answers.push((place, ask(thing)));
+        }
+    };
+    let mut all = thread::scope(|scope| {
+        let processors = thread::available_parallelism().map_or(1, usize::from);
+        let others: Vec<_> = (1..processors.min(things.len())).map(|_| scope.spawn(take)).collect();
+        let mut all = take();
+        for other in others {
+            all.extend(other.join().expect("a reader does not panic"));
+        }
+        all
+    });
+    all.sort_by_key(|(place, _)| *place);
+    all.into_iter().map(|(_, answer)| answer).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_in_the_order_of_the_questions() {
+        let things: Vec<u64> = (0..100).collect();
+        let slow = |number: &u64| {
+            thread::sleep(std::time::Duration::from_micros(number % 7 * 100));
+            number * 2
+        };
+        assert_eq!(each(&things, slow), (0..100).map(|number| number * 2).collect::<Vec<_>>());
+        assert!(each(&[], slow).is_empty());
+    }
 }

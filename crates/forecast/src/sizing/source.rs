@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use ebbtide_advisor::sizing::LoadOrigin;
-use ebbtide_captured::{CLOUDWATCH, Input, Recorded, RecordedError, Unusable, recorded};
+use ebbtide_captured::{CLOUDWATCH, Input, ReadFile, Recorded, RecordedError, Unusable, recorded, together};
 use ebbtide_catalog::{Catalog, InstanceType};
 use ebbtide_observe::VolumeLoad;
 use ebbtide_twin::trace::{Device, Options, TraceError};
 
 use super::error::{SizingError, TraceOption};
-use super::files::{self, text_of_file};
+use super::files::{self, Record, Records, text_of_file};
 use super::request::SizingRequest;
 use super::run::of_run;
 use super::traced::of_trace;
@@ -50,8 +50,9 @@ impl Source {
                 of_traces_alone(request, "a run, a folder of records, or a profile")?;
             }
             if let Some(found) = files::of(path).filter(|_| !is_run(path)) {
-                let (texts, notes) = files::records(path, &found)?;
-                return Self::of_folder(request, &texts, &path.display().to_string(), &notes);
+                let interval_s = request.interval.map(ebbtide_volume::Nanos::as_secs_f64);
+                let records = files::records(path, &found, interval_s)?;
+                return Self::of_folder(request, records, &path.display().to_string());
             }
             if path.is_dir() {
                 return of_run(path, request.arm.as_deref(), request.device.as_deref()).map(
@@ -75,7 +76,7 @@ impl Source {
         match if named { Files::Trace(None) } else { files_of(&request.from)? } {
             Files::Texts(texts) => {
                 of_traces_alone(request, "the text of a tool")?;
-                Self::of_texts(request, &texts, &shown.join(", "), &[])
+                Self::of_texts(request, &texts, &shown.join(", "))
             }
             Files::Trace(other) => {
                 let options = Options {
@@ -113,32 +114,33 @@ impl Source {
 
     /// The loads of the files of a folder: together they are those of one machine, or each is of a volume of its own where they
     /// have other figures of the same times. Such a volume has the name of its file.
-    fn of_folder(
-        request: &SizingRequest,
-        texts: &[Input],
-        shown: &str,
-        notes: &[String],
-    ) -> Result<Vec<Self>, SizingError> {
-        let together = Self::of_texts(request, texts, shown, notes);
-        let differ = matches!(
-            together,
-            Err(SizingError::Recorded(RecordedError::Overlap { .. } | RecordedError::Metrics { .. }))
-        );
-        if texts.len() < 2 || !differ {
-            return together;
+    fn of_folder(request: &SizingRequest, records: Records, shown: &str) -> Result<Vec<Self>, SizingError> {
+        let Records { files, notes } = records;
+        let read: Vec<(PathBuf, ReadFile, Option<Recorded>)> = files
+            .into_iter()
+            .map(|one: Record| Ok((one.path, one.read?, one.alone)))
+            .collect::<Result<_, RecordedError>>()?;
+        let interval_s = request.interval.map(ebbtide_volume::Nanos::as_secs_f64);
+        let all: Vec<&ReadFile> = read.iter().map(|(_, file, _)| file).collect();
+        let all_together = together(&all, interval_s);
+        let differ =
+            matches!(all_together, Err(RecordedError::Overlap { .. } | RecordedError::Metrics { .. }));
+        if read.len() < 2 || !differ {
+            return Self::of_recorded(request.device.as_deref(), all_together?, shown, &notes);
         }
-        let whole = SizingRequest { device: None, ..request.clone() };
-        let mut all = Vec::new();
-        for input in texts {
-            let file = input.path.file_stem().unwrap_or(input.path.as_os_str()).to_string_lossy();
-            let of_file =
-                Self::of_texts(&whole, std::slice::from_ref(input), &input.path.display().to_string(), &[])?;
+        let each = files::each(&read, |(path, file, alone)| -> Result<Vec<Self>, SizingError> {
+            let alone = alone.clone().map_or_else(|| together(&[file], interval_s), Ok)?;
+            let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy();
+            let of_file = Self::of_recorded(None, alone, &path.display().to_string(), &[])?;
             let is_only = of_file.len() == 1;
-            all.extend(of_file.into_iter().map(|source| {
-                let name = if is_only { file.to_string() } else { format!("{file}/{}", source.volume) };
+            let named = of_file.into_iter().map(|source| {
+                let name = if is_only { name.to_string() } else { format!("{name}/{}", source.volume) };
                 Self { volume: name, ..source }
-            }));
-        }
+            });
+            Ok(named.collect::<Vec<Self>>())
+        });
+        let all: Vec<Self> =
+            each.into_iter().collect::<Result<Vec<_>, SizingError>>()?.into_iter().flatten().collect();
         let Some(device) = &request.device else { return Ok(all) };
         let devices = all.iter().map(|source| source.volume.clone()).collect();
         let named: Vec<Self> = all.into_iter().filter(|source| source.volume == *device).collect();
@@ -149,15 +151,20 @@ impl Source {
     }
 
     /// The loads of texts of one tool, which people know by `shown`.
-    fn of_texts(
-        request: &SizingRequest,
-        texts: &[Input],
+    fn of_texts(request: &SizingRequest, texts: &[Input], shown: &str) -> Result<Vec<Self>, SizingError> {
+        let all = recorded(texts, request.interval.map(ebbtide_volume::Nanos::as_secs_f64))?;
+        Self::of_recorded(request.device.as_deref(), all, shown, &[])
+    }
+
+    /// The loads that a tool recorded: that of one device, or all.
+    fn of_recorded(
+        device: Option<&str>,
+        all: Recorded,
         shown: &str,
         notes: &[String],
     ) -> Result<Vec<Self>, SizingError> {
-        let all = recorded(texts, request.interval.map(ebbtide_volume::Nanos::as_secs_f64))?;
         let origin = origin(&all);
-        let (volumes, idle) = chosen(&all, request.device.as_deref())?;
+        let (volumes, idle) = chosen(&all, device)?;
         let notes = || notes.iter().chain(&all.notes).cloned().chain(idle.clone()).collect();
         let of_volume = |(name, load): (String, VolumeLoad)| {
             let of = if name.is_empty() { String::new() } else { format!(" of {name}") };

@@ -1,8 +1,7 @@
 //! Holds an experiment against the catalogue and a server before anything runs.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::time::Duration;
 
 use ebbtide_catalog::{Catalog, InstanceType, Resolved, Spec};
 use ebbtide_mysql::{Binary, NamedServers, SettingError, Settings};
@@ -12,8 +11,7 @@ use ebbtide_volume::{MIB, parse_size};
 use super::arm_error::{ArmError, chain, with_hint};
 use super::programs::Programs;
 use super::{
-    Arm, BackedUp, BackupMethod, BackupPlan, CrashPlan, DataPlan, Experiment, ExperimentError, LeftOut,
-    LoadKind, Role,
+    Arm, BackedUp, BackupMethod, BackupPlan, DataPlan, Experiment, ExperimentError, LeftOut, LoadKind, Role,
 };
 
 /// The seed of the rows. It is not the run's: prepared data would else never serve a second run.
@@ -493,97 +491,4 @@ pub fn prepare_key(experiment: &Experiment, arm: &Arm, binary: &Binary) -> Strin
         arm.instance.fs,
         arm.settings.init_key(binary),
     )
-}
-
-/// Rows a second that are loaded on a machine of two cores, and bytes a second that are read from a
-/// volume without limits there.
-const ROWS_PER_SECOND: u64 = 150_000;
-const READ_BYTES_PER_SECOND: u64 = 250 * MIB;
-
-/// Rows a second of tables that are aged there, purge included.
-const AGED_PER_SECOND: u64 = 200_000;
-
-/// Warehouses whose consistency is checked in a second there.
-const CHECKED_PER_SECOND: u32 = 2;
-
-/// Bytes a second of a dump that are loaded there, and of restored tables that are checked.
-const LOADED_PER_SECOND: u64 = 10 * MIB;
-const CHECKED_BYTES_PER_SECOND: u64 = 60 * MIB;
-
-/// Cuts that are taken and judged in a minute.
-const CUTS_A_MINUTE: u64 = 60;
-/// What judging a cut takes longer for each warehouse of TPC-C, s.
-const JUDGED_S: u64 = 4;
-/// What a trial takes besides its load, s: the clone, the start of the server, its end.
-const TRIAL_OVERHEAD_S: u64 = 6;
-/// What prepared data take besides the rows, s: the data directory, a clean stop, the snapshot.
-const PREPARE_OVERHEAD_S: u64 = 10;
-
-/// How long a run takes, prepared data included, on a machine of two cores that carries it. Whoever has
-/// seen trials of this run knows better.
-#[must_use]
-pub fn estimate(experiment: &Experiment) -> Duration {
-    let of_arms = experiment.arms.iter().map(|arm| match &arm.crash {
-        None => trial_estimate(experiment.data, arm) * experiment.trial.repeats,
-        Some(plan) => stints_estimate(experiment, arm, plan),
-    });
-    prepare_estimate(experiment.data) * programs(experiment) + of_arms.sum::<Duration>()
-}
-
-/// How many server programs make data.
-fn programs(experiment: &Experiment) -> u32 {
-    let replicas = experiment.arms.iter().filter_map(Arm::replica).map(|replica| replica.server);
-    let sources =
-        experiment.arms.iter().filter_map(Arm::cut_replicas_source).map(|name| Some(name.to_owned()));
-    let own = experiment.arms.iter().map(|arm| arm.server.clone());
-    let all: BTreeSet<Option<String>> = own.chain(replicas).chain(sources).collect();
-    u32::try_from(all.len().max(1)).unwrap_or(u32::MAX)
-}
-
-/// As [`estimate`], for a run after others on the same home: data that one of them has made are there. `made` has the
-/// [`prepare_key`]s of those, and gets those of this one.
-#[must_use]
-pub fn estimate_after(experiment: &Experiment, binary: &Binary, made: &mut BTreeSet<String>) -> Duration {
-    let keys: BTreeSet<String> =
-        experiment.arms.iter().map(|arm| prepare_key(experiment, arm, binary)).collect();
-    let all = estimate(experiment);
-    let is_there = keys.is_subset(made);
-    made.extend(keys);
-    if is_there { all.saturating_sub(prepare_estimate(experiment.data)) } else { all }
-}
-
-/// How long making the data takes.
-fn prepare_estimate(data: DataPlan) -> Duration {
-    let rows = data.all_rows();
-    let aged = u64::from(data.aged) * rows;
-    Duration::from_secs(PREPARE_OVERHEAD_S + rows / ROWS_PER_SECOND + aged / AGED_PER_SECOND)
-}
-
-/// How long the stints of an arm take whose power is cut.
-fn stints_estimate(experiment: &Experiment, arm: &Arm, plan: &CrashPlan) -> Duration {
-    let load = TRIAL_OVERHEAD_S + u64::from(arm.warmup.settle_s + arm.measure_s);
-    // A canary is through once it is caught, which its first cuts do.
-    let (stints, cuts) = if plan.canary.is_some() { (1, 2) } else { (experiment.trial.repeats, plan.cuts) };
-    let of_tpcc = u64::from(experiment.data.warehouses.unwrap_or(0)) * JUDGED_S;
-    Duration::from_secs(u64::from(stints) * load + u64::from(cuts) * (60 / CUTS_A_MINUTE + of_tpcc))
-}
-
-/// How long one trial of an arm takes.
-pub(crate) fn trial_estimate(data: DataPlan, arm: &Arm) -> Duration {
-    let warmup = arm.warmup;
-    let data_bytes = arm.tables(data).data_bytes();
-    let read = if warmup.read_tables { data_bytes / READ_BYTES_PER_SECOND } else { 0 };
-    let check = data.warehouses.map_or(0, |warehouses| warehouses.div_ceil(CHECKED_PER_SECOND));
-    let load = warmup.lead_in_s + warmup.settle_s + arm.measure_s + check;
-    let restore = arm.backup.as_ref().map_or(0, |backup| restore_s(backup, data_bytes));
-    Duration::from_secs((TRIAL_OVERHEAD_S + read) * arm.topology.servers() + u64::from(load) + restore)
-}
-
-/// How long restoring and checking a backup takes, s.
-fn restore_s(backup: &BackupPlan, data_bytes: u64) -> u64 {
-    let bytes_a_second = match backup.method {
-        BackupMethod::Dump => LOADED_PER_SECOND,
-        BackupMethod::Physical | BackupMethod::Snapshot => CHECKED_BYTES_PER_SECOND,
-    };
-    TRIAL_OVERHEAD_S + data_bytes / bytes_a_second
 }

@@ -175,7 +175,7 @@ mod tests {
     use ebbtide_analysis::claim::NoReading;
 
     use crate::documents::unmeasured;
-    use crate::experiment::{estimate, estimate_after, shipped};
+    use crate::experiment::{Known, estimate, estimate_after, shipped};
 
     /// Whether a form has all arms of a claim; None for a claim that no run decides.
     fn decides(experiment: &Experiment, claim: &Claim) -> Option<bool> {
@@ -229,11 +229,11 @@ mod tests {
         let text = "mariadbd  Ver 10.11.19-MariaDB".to_owned();
         let flavour = ebbtide_mysql::Flavour::MariaDb;
         let server = Binary { path: "/usr/sbin/mariadbd".into(), flavour, version, text };
-        let mut made = BTreeSet::new();
+        let mut known = Known::default();
         let mut of = |name: &str| {
             let run = SET.iter().find(|run| run.name == name).unwrap();
             let experiment = run.load(true, 0).unwrap();
-            (estimate(&experiment), estimate_after(&experiment, &server, &mut made))
+            (estimate(&experiment), estimate_after(&experiment, &server, &mut known))
         };
         let (alone, first) = of("ssd-configs");
         assert_eq!(alone, first, "the first one makes the data");
@@ -243,7 +243,8 @@ mod tests {
             "ten million rows are not loaded again: {alone:?} {second:?}"
         );
         let (alone, other) = of("binlog");
-        assert_eq!(alone, other, "other data");
+        // The host was looked at by the first one.
+        assert!((alone - other).as_secs() < 10, "other data: {alone:?} {other:?}");
     }
 
     #[test]

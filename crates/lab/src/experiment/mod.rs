@@ -12,6 +12,7 @@ mod claims;
 mod crash;
 mod documents;
 mod error;
+mod estimate;
 mod expand;
 mod file;
 mod model;
@@ -33,13 +34,17 @@ pub use ebbtide_workload::LoadKind;
 pub use arm_error::ArmError;
 pub use backup::{BackedUp, BackupMethod, BackupPlan};
 pub use check::{
-    DATA_SEED, PlannedArm, check, check_with, check_without_server, estimate, estimate_after, fit, leave_out,
-    prepare_key,
+    DATA_SEED, PlannedArm, check, check_with, check_without_server, fit, leave_out, prepare_key,
 };
-pub(crate) use check::{check_on, fit_on, fit_volumes, trial_estimate};
+pub(crate) use check::{check_on, fit_on, fit_volumes};
 pub use crash::{Canary, CrashPlan, End, Fault, Moment};
 pub use documents::{DocumentRun, documents};
 pub use error::ExperimentError;
+pub use estimate::{
+    Known, Pace, Paces, Part, cut_pace, estimate, estimate_after, estimate_anew, estimate_on, keys_of,
+    stint_pace,
+};
+pub(crate) use estimate::{check_pace, prepare_pace, trial_estimate, trial_pace, trials_estimate};
 pub use model::{
     Arm, Batch, Comparison, DataPlan, Experiment, InstancePlan, LeftOut, LoadPlan, Role, TrialPlan,
     WarmupPlan,

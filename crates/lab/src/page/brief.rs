@@ -3,6 +3,7 @@
 
 use std::cmp::Ordering;
 
+use ebbtide_analysis::stats::Interval;
 use ebbtide_analysis::summary::{Headline, Undecided, headline};
 use ebbtide_report::{Block, Cell, Listing, Medium, Note, Section, Table, Tone};
 use ebbtide_text::shell_words::{quoted, unquoted};
@@ -161,10 +162,6 @@ fn ratio(page: &PageContext, row: &Row) -> Cell {
     };
     let Some(ratio) = verdict::ratio(compared) else { return dash() };
     let metric = if compared.metric == Metric::P95 { "p95 " } else { "" };
-    let interval = ratio.interval.map(|interval| {
-        let text = change_interval(interval.mid, interval.low, interval.high);
-        text.trim_end_matches(" times").to_owned()
-    });
     let tone = match compared.verdict {
         Verdict::Faster => Tone::Good,
         Verdict::Slower => Tone::Bad,
@@ -174,7 +171,7 @@ fn ratio(page: &PageContext, row: &Row) -> Cell {
         Verdict::NoDifferenceSeen | Verdict::NotComparable { .. } => Tone::Caution,
     };
     Cell {
-        detail: interval.unwrap_or_default(),
+        detail: interval_detail(ratio.interval),
         tone,
         ..Cell::from(format!("{metric}{}", change(ratio.ratio)))
     }
@@ -192,11 +189,24 @@ fn remark(page: &PageContext) -> Option<Block> {
     let mut remarks: Vec<_> = page.summary.notes.iter().collect();
     remarks.sort_by_key(|remark| verdict::weight(remark));
     let first = super::notes::sentence(page, remarks.first()?);
-    let more = match remarks.len() - 1 {
+    Some(first_remark(&first, remarks.len() - 1))
+}
+
+/// A remark in its first sentence, and how many `more` there are.
+#[must_use]
+pub fn first_remark(first: &str, more: usize) -> Block {
+    let more = match more {
         0 => String::new(),
         more => format!(" {}: --details.", text::count(more, "further remark")),
     };
-    Some(Block::Notes(vec![Note::caution(format!("{}{more}", brief(&first)))]))
+    Block::Notes(vec![Note::caution(format!("{}{more}", brief(first)))])
+}
+
+/// The interval of a ratio, for the cell that has the ratio; empty where there is none.
+#[must_use]
+pub fn interval_detail(interval: Option<Interval>) -> String {
+    let interval = interval.map(|interval| change_interval(interval.mid, interval.low, interval.high));
+    interval.map_or_else(String::new, |text| text.trim_end_matches(" times").to_owned())
 }
 
 /// The first sentence of a text, cut where it is long.

@@ -5,7 +5,7 @@
 //! killed run left, `requirements` refuses what the machine cannot carry, `server_check` what the server does not take
 //! (`preflight` has both labs ask them), `prepared` makes the data, `schedule` decides the order, and `trial` runs one
 //! trial: an `arm_server` on its `volume`s, and those of its `topology` that follow it. `statements` reads the tables, `sampler` samples, `batch` joins, `backup` copies, and `verdict` decides
-//! whether to believe it. `abandon` gives volumes up when the user ends the run.
+//! whether to believe it. `pace` remembers how long all of it took. `abandon` gives volumes up when the user ends the run.
 
 pub mod error;
 pub mod event;
@@ -26,6 +26,7 @@ mod backup;
 mod batch;
 pub(crate) mod connections;
 mod lag;
+pub mod pace;
 pub mod proc;
 mod promotion;
 pub mod sampler;
@@ -43,6 +44,7 @@ use parking_lot::Mutex;
 
 pub use error::{RunError, StepError};
 pub use event::{Event, Phase, Progress, Tick};
+pub use pace::known;
 pub use plan::{Plan, plan, plan_with};
 pub use prepared::{Prepared, delete as delete_prepared, list as list_prepared};
 
@@ -214,9 +216,11 @@ impl Trials<'_> {
         let mut state = RunProgress { done, of: slots.len(), eta: Eta::default() };
         let left: Vec<(usize, &Slot)> =
             slots.iter().enumerate().filter(|(_, slot)| !is_known(slot)).collect();
-        let estimate_s = experiment::estimate(self.experiment).as_secs_f64();
-        let share = left.len() as f64 / slots.len().max(1) as f64;
-        self.events.send(Event::Planned { of: state.of, already: done, estimate_s: estimate_s * share });
+        let known = pace::known_in(self.lab);
+        let arms = left.iter().map(|(_, slot)| &self.arm(slot).arm);
+        let keys = experiment::keys_of(self.plan.arms());
+        let estimate_s = experiment::trials_estimate(self.experiment.data, arms, &keys, &known);
+        self.events.send(Event::Planned { of: state.of, already: done, estimate_s });
         if left.is_empty() {
             return Ok(store.run()?);
         }
@@ -224,7 +228,8 @@ impl Trials<'_> {
             Maker { lab: self.lab, experiment: self.experiment, cancel: self.cancel, events: self.events };
         let needs = prepared::needs(self.plan.arms());
         let snapshots = maker.provide(&needs).map_err(|error| state.counted(error))?;
-        let plan_of = |slot: &Slot| experiment::trial_estimate(self.experiment.data, &self.arm(slot).arm);
+        let data = self.experiment.data;
+        let plan_of = |slot: &Slot| experiment::trial_estimate(data, &self.arm(slot).arm, &known.paces);
         let mut later: Duration = left.iter().map(|(_, slot)| plan_of(slot)).sum();
         let mut first = FirstFailures::of(left.iter().map(|(_, slot)| slot.arm), done > 0);
         for (index, slot) in left {
@@ -239,6 +244,9 @@ impl Trials<'_> {
             let Some(mut trial) = context.run() else { return Err(state.cancelled()) };
             trial.notes.splice(0..0, self.notes.iter().cloned());
             store.add_trial(&trial)?;
+            if trial.outcome == Outcome::Measured {
+                pace::note(self.lab, experiment::trial_pace(data, arm, trial.took_s));
+            }
             state.eta.end(trial.outcome == Outcome::Measured);
             state.done += 1;
             let progress = state.progress(index, slot, arm, later);

@@ -2,6 +2,7 @@
 //! takes its settings, and a host whose figures are known.
 
 use std::path::Path;
+use std::time::Instant;
 
 use ebbtide_device::clock::MonotonicClock;
 use ebbtide_device::host::local_round_trip;
@@ -11,8 +12,8 @@ use super::error::RunError;
 use super::event::{Event, EventSink};
 use super::home::Lab;
 use super::server_check::{self, ServerCheckContext};
-use super::{Plan, prepared, proc, requirements};
-use crate::experiment::{Arm, PlannedArm};
+use super::{Plan, pace, prepared, proc, requirements};
+use crate::experiment::{Arm, PlannedArm, check_pace};
 use crate::record::HostFacts;
 
 /// What a run requires of the machine.
@@ -51,6 +52,7 @@ pub fn check(
     cancel: &Cancel,
     events: EventSink<'_>,
 ) -> Result<Preflight, RunError> {
+    let began = Instant::now();
     let note = |text: &String| events.send(Event::Noted { text: text.clone() });
     plan.left_out().iter().for_each(note);
     let experiment = plan.experiment();
@@ -64,6 +66,8 @@ pub fn check(
         plan.arms().iter().filter(|planned| (requirements.counts)(&planned.arm)).collect();
     let over_limit = requirements.over_limit || experiment.over_limit;
     let compared = requirements::host(&lab, &counting, over_limit, cancel, events)?;
+    let known = pace::known_in(&lab);
+    pace::note(&lab, check_pace(&experiment, &known, began.elapsed().as_secs_f64()));
     let home = std::path::absolute(requirements.home).unwrap_or_else(|_| requirements.home.to_owned());
     let host = HostFacts {
         calibration: compared.figures,

@@ -3,7 +3,7 @@
 //! A snapshot is taken as the very last step, so one that is there is complete. What made it is
 //! in its metadata; one whose metadata this version does not read, or that is damaged, is made again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -21,10 +21,11 @@ use serde::{Deserialize, Serialize};
 use super::error::{RunError, StepError};
 use super::event::{Event, EventSink};
 use super::home::{self, Lab};
+use super::pace;
 use super::proc;
 use super::statements;
 use super::volume::{LabVolume, VolumeOrigin, VolumeRequest, ideal};
-use crate::experiment::{DATA_SEED, Experiment, PlannedArm, Role};
+use crate::experiment::{DATA_SEED, Experiment, PlannedArm, Role, prepare_pace};
 
 /// Version of what this module makes. Data made otherwise are made again.
 const VERSION: u32 = 2;
@@ -119,6 +120,20 @@ impl Prepared {
 /// A store that cannot be read.
 pub fn list(home: &Path) -> Result<Vec<Prepared>, RunError> {
     Ok(read(home::snapshots(home)?))
+}
+
+/// Whose data a home has that can be used; none where it cannot be read.
+pub(super) fn keys_of_home(home: &Path) -> BTreeSet<String> {
+    keys_among(home::listed(home).map(read).unwrap_or_default())
+}
+
+/// The same of a lab that is held.
+pub(super) fn keys(lab: &Lab) -> BTreeSet<String> {
+    keys_among(all(lab))
+}
+
+fn keys_among(all: Vec<Prepared>) -> BTreeSet<String> {
+    all.into_iter().filter(|kept| kept.damage.is_none()).map(|kept| kept.key).collect()
 }
 
 /// Deletes prepared data by the snapshot's name; what takes space is free then.
@@ -256,6 +271,7 @@ impl Maker<'_> {
             took_s: began.elapsed().as_secs_f64(),
         };
         volume.keep(&name, serde_json::json!({ META: meta }), &report)?;
+        pace::note(self.lab, prepare_pace(self.experiment.data, began.elapsed().as_secs_f64()));
         Ok(name)
     }
 

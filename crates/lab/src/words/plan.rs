@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
+use std::time::Duration;
 
 use ebbtide_text::{count, seconds, size};
 
 use super::span;
-use crate::experiment::{self, Arm, Experiment, LoadKind, Shipped};
+use crate::experiment::{Arm, Experiment, LoadKind, Shipped};
 use crate::page::settings::round_trip;
 use crate::record::ProgramFacts;
 use crate::run::{self, Plan};
@@ -63,9 +64,12 @@ fn others(plan: &Plan) -> String {
     line(if is_cut { "source" } else { "server" }, &facts.sources) + &line("replicas", &facts.replicas)
 }
 
-/// What would run; `gain`: what would be measured after cuts.
+/// What would be measured after cuts, and how long that takes.
+pub type AfterCuts<'a> = (&'a Experiment, Duration);
+
+/// What would run, and for how long; `gain`: what would be measured after cuts.
 #[must_use]
-pub fn plan(plan: &Plan, experiment: &Experiment, gain: Option<&Experiment>) -> String {
+pub fn plan(plan: &Plan, experiment: &Experiment, took: Duration, gain: Option<AfterCuts<'_>>) -> String {
     let mut text = title(experiment, plan.server().text.trim());
     text += &others(plan);
     text += &scale(experiment);
@@ -78,12 +82,17 @@ pub fn plan(plan: &Plan, experiment: &Experiment, gain: Option<&Experiment>) -> 
             text += &replicas(&planned.arm, &replica.arm, &replica.options);
         }
     }
-    text + &amount(experiment, gain)
+    text + &amount(experiment, took, gain)
 }
 
 /// What would run on servers whose versions are not known.
 #[must_use]
-pub fn outline(experiment: &Experiment, gain: Option<&Experiment>, unknown: &[String]) -> String {
+pub fn outline(
+    experiment: &Experiment,
+    took: Duration,
+    gain: Option<AfterCuts<'_>>,
+    unknown: &[String],
+) -> String {
     let mut text = title(experiment, "its version is not known");
     text += &scale(experiment);
     for planned in &experiment.arms {
@@ -92,7 +101,7 @@ pub fn outline(experiment: &Experiment, gain: Option<&Experiment>, unknown: &[St
             text += &replicas(planned, &replica, &[]);
         }
     }
-    text + &amount(experiment, gain) + &not_started(unknown)
+    text + &amount(experiment, took, gain) + &not_started(unknown)
 }
 
 /// What was not looked at because servers are not started.
@@ -128,16 +137,15 @@ fn arm(arm: &Arm, data_bytes: u64) -> String {
 }
 
 /// How much is run, and how long all of it takes.
-fn amount(experiment: &Experiment, gain: Option<&Experiment>) -> String {
+fn amount(experiment: &Experiment, took: Duration, gain: Option<AfterCuts<'_>>) -> String {
     let is_cut = experiment.is_cut();
-    let took = experiment::estimate(experiment);
     let trials = |experiment: &Experiment, noun: &str| {
         let (arms, repeats) = (count(experiment.arms.len(), "arm"), count(experiment.trial.repeats, noun));
         format!("{arms}, {repeats} of each, {} measured", measured(experiment))
     };
     let own = trials(experiment, if is_cut { "stint" } else { "trial" });
-    let Some(gain) = gain else { return format!("\n{own}: about {}", span(took.as_secs_f64())) };
-    let all = span((took + experiment::estimate(gain)).as_secs_f64());
+    let Some((gain, after)) = gain else { return format!("\n{own}: about {}", span(took.as_secs_f64())) };
+    let all = span((took + after).as_secs_f64());
     let gained = trials(gain, "trial");
     format!("\n{own}\nafter the cuts, what it gains: {}, {gained}\nall of it: about {all}", gain.name)
 }

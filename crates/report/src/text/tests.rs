@@ -68,6 +68,21 @@ fn a_table_that_is_too_wide_wraps_words_then_leaves_out_its_spare_column_and_say
 }
 
 #[test]
+fn a_number_stays_in_the_line_of_its_unit() {
+    let sentence = "an I/O took (12 ms) of 3,000 IOPS, 4 h 53 min. Of 12 arms 3 s";
+    for width in 40..62 {
+        for begin in 0..40 {
+            let text = text(vec![Block::Text(format!("{}{sentence}", "x ".repeat(begin)))], columns(width));
+            for whole in ["(12 ms)", "3,000 IOPS,", "4 h", "53 min.", "3 s"] {
+                assert!(text.contains(whole), "{width}, {begin}: {whole} is parted in\n{text}");
+            }
+        }
+    }
+    let parted = |begin: usize| text(vec![Block::Text(format!("{}12 arms", "x".repeat(begin)))], columns(40));
+    assert!(parted(36).contains("12\narms"), "what is no unit is parted");
+}
+
+#[test]
 fn a_long_volume_spec_goes_on_behind_a_comma_and_a_number_stays_whole() {
     let spec = "data=gp3:size=600GiB,iops=16000,throughput=1000,redo=io1:size=40GiB,iops=100";
     let table = Table {
