@@ -96,7 +96,7 @@ pub fn together(files: &[&ReadFile], interval_s: Option<f64>) -> Result<Recorded
     let mut all: Option<Recorded> = None;
     for file in files {
         match (&file.piece, &mut all) {
-            (Piece::Sysstat(recording), _) => recordings.push((&file.path, recording)),
+            (Piece::Sysstat(recording), _) => recordings.push((file.path.as_path(), recording)),
             (Piece::Other(recorded), None) => all = Some(recorded.clone()),
             (Piece::Other(recorded), Some(all)) => join(all, recorded.clone()),
             (Piece::Metrics(_), _) => {}
