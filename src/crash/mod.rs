@@ -163,7 +163,7 @@ fn check(
                 experiment::check_without_server(gain, catalog).map_err(refuse_experiment)?;
             }
             let missing = ebbtide_lab::run::missing_on_machine(&experiment);
-            let anew = |one: &Experiment| experiment::estimate_anew(one, &known.paces);
+            let anew = |planned: &Experiment| experiment::estimate_anew(planned, &known.paces);
             let (took, gain) = (anew(&experiment), gained.as_ref().map(|gain| (gain, anew(gain))));
             if json {
                 let plan = outline(&experiment, took, unknown, &missing);

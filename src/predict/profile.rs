@@ -61,12 +61,12 @@ fn show(args: &PredictArgs, made: &MadeProfile, text: String, json: bool) -> any
     match file {
         None => write(&text)?,
         Some(file) => {
-            notes.iter().for_each(|one| line(one));
+            notes.iter().for_each(|text| line(text));
             let s = if points == 1 { "" } else { "s" };
             line(&format!("wrote {} with {points} measured point{s}", file.display()));
         }
     }
-    contradicting.iter().for_each(|one| note(one));
+    contradicting.iter().for_each(|text| note(text));
     Ok(())
 }
 

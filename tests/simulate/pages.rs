@@ -19,12 +19,8 @@ const PAGES: [(&str, usize); 7] = [
     ("README.md", 3),
 ];
 /// What a command begins with that needs no server and no root: it is run.
-const RUN: [&str; 4] = [
-    "ebbtide predict ",
-    "ebbtide size ",
-    "ebbtide simulate ",
-    "ebbtide doctor --from examples/",
-];
+const RUN: [&str; 4] =
+    ["ebbtide predict ", "ebbtide size ", "ebbtide simulate ", "ebbtide doctor --from examples/"];
 /// Commands that take minutes, with the results of a run of each: below `tests/recorded`, without what happened in each second and what
 /// servers wrote.
 const RECORDED: [(&str, fn(&Path, &str) -> Report); 2] = [
@@ -168,9 +164,11 @@ fn a_figure_that_a_command_does_not_print_is_noticed_and_written_again() {
     for wrong in ["a 2\n", "c 3\n...\na 1\n", "a 1\nc 3\n"] {
         assert!(missing(wrong, printed).is_some(), "{wrong}");
     }
-    for (wrong, right) in
-        [("a 2\n...\nd 3\n", "a 1\n...\nd 4\n"), ("a 9\n", printed), ("a 2\n...\nb 2\n...\n", "a 1\n...\nb 2\n...\n")]
-    {
+    for (wrong, right) in [
+        ("a 2\n...\nd 3\n", "a 1\n...\nd 4\n"),
+        ("a 9\n", printed),
+        ("a 2\n...\nb 2\n...\n", "a 1\n...\nb 2\n...\n"),
+    ] {
         assert_eq!(quoted_again(wrong, printed), right, "{wrong}");
     }
 }

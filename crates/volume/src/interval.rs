@@ -2,7 +2,7 @@
 
 use core::ops::Deref;
 
-use crate::{Nanos, OpStats, SplitStats, Stats};
+use crate::{LatencyHistogram, Nanos, OpStats, SplitStats, Stats};
 
 /// What a volume did in an interval: operations, bytes and nanoseconds, as it counts them.
 ///
@@ -16,6 +16,51 @@ impl Deref for VolumeInterval {
 
     fn deref(&self) -> &Stats {
         &self.0
+    }
+}
+
+impl Stats {
+    /// What happened since an earlier moment of the same volume. A counter that went back, as that of another attachment does, gives
+    /// zero.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> VolumeInterval {
+        let ops = |later: OpStats, earlier: OpStats| OpStats {
+            ops: later.ops.saturating_sub(earlier.ops),
+            bytes: later.bytes.saturating_sub(earlier.bytes),
+            time: later.time.since(earlier.time),
+        };
+        let split = |later: SplitStats, earlier: SplitStats| SplitStats {
+            ops: later.ops.saturating_sub(earlier.ops),
+            time: later.time.since(earlier.time),
+        };
+        let bins = |later: LatencyHistogram, earlier: LatencyHistogram| LatencyHistogram {
+            bins: core::array::from_fn(|i| later.bins[i].saturating_sub(earlier.bins[i])),
+        };
+        VolumeInterval(Self {
+            at: self.at.since(earlier.at),
+            read: ops(self.read, earlier.read),
+            write: ops(self.write, earlier.write),
+            read_split: split(self.read_split, earlier.read_split),
+            write_split: split(self.write_split, earlier.write_split),
+            flush_ops: self.flush_ops.saturating_sub(earlier.flush_ops),
+            discard_ops: self.discard_ops.saturating_sub(earlier.discard_ops),
+            consumed_ops: self.consumed_ops.saturating_sub(earlier.consumed_ops),
+            queue: self.queue,
+            queue_time: self.queue_time.since(earlier.queue_time),
+            idle_time: self.idle_time.since(earlier.idle_time),
+            volume_iops_exceeded: self.volume_iops_exceeded.since(earlier.volume_iops_exceeded),
+            volume_throughput_exceeded: self
+                .volume_throughput_exceeded
+                .since(earlier.volume_throughput_exceeded),
+            instance_iops_exceeded: self.instance_iops_exceeded.since(earlier.instance_iops_exceeded),
+            instance_throughput_exceeded: self
+                .instance_throughput_exceeded
+                .since(earlier.instance_throughput_exceeded),
+            read_latency: bins(self.read_latency, earlier.read_latency),
+            write_latency: bins(self.write_latency, earlier.write_latency),
+            credit_share: self.credit_share,
+            iops_rate: self.iops_rate,
+        })
     }
 }
 

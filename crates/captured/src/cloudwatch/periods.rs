@@ -51,7 +51,7 @@ impl<'a> Run<'a> {
 
 /// Least seconds between two values of any metric; None where no metric has two.
 pub(super) fn least_apart(series: &[&Series]) -> Option<i64> {
-    let mut times: Vec<i64> = series.iter().flat_map(|one| one.times()).collect();
+    let mut times: Vec<i64> = series.iter().flat_map(|metric| metric.times()).collect();
     times.sort_unstable();
     times.dedup();
     times.windows(2).map(|pair| pair[1] - pair[0]).min()

@@ -3,8 +3,6 @@
 use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 
 use ebbtide_captured::bundle::names;
 use ebbtide_captured::packed::{text, unpacked};
@@ -71,7 +69,7 @@ pub(super) struct Record {
 }
 
 /// The records of a volume's load among files. Where they are of several tools, those of one: the kernel's counters say more than
-/// what a tool printed of them. Each file is read once; processors read beside each other. `interval_s` is the length of an interval
+/// what a tool printed of them. Each file is read once. `interval_s` is the length of an interval
 /// where the files do not tell it.
 ///
 /// # Errors
@@ -83,11 +81,11 @@ pub(super) fn records(
 ) -> Result<Records, SizingError> {
     let mut all: Vec<(&'static str, Record)> = Vec::new();
     let mut refused = None;
-    for found in each(files, |file| found(file, interval_s)) {
-        match found {
-            Found::Record(tool, record) => all.push((tool, record)),
-            Found::Refused(error) => refused = refused.or(Some(error)),
-            Found::Other => {}
+    for file in files {
+        match content(file, interval_s) {
+            Content::Record(tool, record) => all.push((tool, record)),
+            Content::Refused(error) => refused = refused.or(Some(error)),
+            Content::Other => {}
         }
     }
     let tools = ["/proc/diskstats", "iostat", "sar", "pt-diskstats"];
@@ -101,14 +99,14 @@ pub(super) fn records(
         notes.push(format!("left out: {error}"));
     }
     if !others.is_empty() {
-        let names: Vec<String> = others.iter().map(|(_, one)| one.path.display().to_string()).collect();
+        let names: Vec<String> = others.iter().map(|(_, record)| record.path.display().to_string()).collect();
         notes.push(format!("of the same time, and not needed: {}", names.join(", ")));
     }
     Ok(Records { files: taken.into_iter().map(|(_, record)| record).collect(), notes })
 }
 
 /// What a file of a folder is.
-enum Found {
+enum Content {
     /// The record of a tool.
     Record(&'static str, Record),
     /// A record that cannot be read.
@@ -117,62 +115,22 @@ enum Found {
     Other,
 }
 
-fn found(file: &Path, interval_s: Option<f64>) -> Found {
-    let Ok(Some(input)) = text_of_file(file) else { return Found::Other };
+fn content(file: &Path, interval_s: Option<f64>) -> Content {
+    let Ok(Some(input)) = text_of_file(file) else { return Content::Other };
     let alone = |interval_s| {
         let read = read_file(&input, interval_s)?;
         together(&[&read], interval_s).map(|recorded| (recorded, read))
     };
     let record = |recorded: Option<Recorded>, read| Record { path: file.to_owned(), read, alone: recorded };
     match alone(interval_s) {
-        Ok((recorded, read)) => Found::Record(recorded.tool, record(Some(recorded), Ok(read))),
+        Ok((recorded, read)) => Content::Record(recorded.tool, record(Some(recorded), Ok(read))),
         Err(RecordedError::Unknown { .. } | RecordedError::Unusable { why: Unusable::Elsewhere(_), .. }) => {
-            Found::Other
+            Content::Other
         }
         // A record that lacks the length of its intervals alone is one all the same.
         Err(error) => match alone(Some(1.0)) {
-            Ok((recorded, _)) => Found::Record(recorded.tool, record(None, read_file(&input, interval_s))),
-            Err(_) => Found::Refused(error),
+            Ok((recorded, _)) => Content::Record(recorded.tool, record(None, read_file(&input, interval_s))),
+            Err(_) => Content::Refused(error),
         },
-    }
-}
-
-/// The answers for some things in their order. The questions are independent: each processor takes the next one.
-pub(super) fn each<T: Sync, A: Send>(things: &[T], ask: impl Fn(&T) -> A + Sync) -> Vec<A> {
-    let next = AtomicUsize::new(0);
-    let take = || {
-        let mut answers = Vec::new();
-        loop {
-            let place = next.fetch_add(1, Ordering::Relaxed);
-            let Some(thing) = things.get(place) else { return answers };
-            answers.push((place, ask(thing)));
-        }
-    };
-    let mut all = thread::scope(|scope| {
-        let processors = thread::available_parallelism().map_or(1, usize::from);
-        let others: Vec<_> = (1..processors.min(things.len())).map(|_| scope.spawn(take)).collect();
-        let mut all = take();
-        for other in others {
-            all.extend(other.join().expect("a reader does not panic"));
-        }
-        all
-    });
-    all.sort_by_key(|(place, _)| *place);
-    all.into_iter().map(|(_, answer)| answer).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn answers_are_in_the_order_of_the_questions() {
-        let things: Vec<u64> = (0..100).collect();
-        let slow = |number: &u64| {
-            thread::sleep(std::time::Duration::from_micros(number % 7 * 100));
-            number * 2
-        };
-        assert_eq!(each(&things, slow), (0..100).map(|number| number * 2).collect::<Vec<_>>());
-        assert!(each(&[], slow).is_empty());
     }
 }

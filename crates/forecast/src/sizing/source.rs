@@ -118,7 +118,7 @@ impl Source {
         let Records { files, notes } = records;
         let read: Vec<(PathBuf, ReadFile, Option<Recorded>)> = files
             .into_iter()
-            .map(|one: Record| Ok((one.path, one.read?, one.alone)))
+            .map(|record: Record| Ok((record.path, record.read?, record.alone)))
             .collect::<Result<_, RecordedError>>()?;
         let interval_s = request.interval.map(ebbtide_volume::Nanos::as_secs_f64);
         let all: Vec<&ReadFile> = read.iter().map(|(_, file, _)| file).collect();
@@ -128,7 +128,7 @@ impl Source {
         if read.len() < 2 || !differ {
             return Self::of_recorded(request.device.as_deref(), all_together?, shown, &notes);
         }
-        let each = files::each(&read, |(path, file, alone)| -> Result<Vec<Self>, SizingError> {
+        let each = read.iter().map(|(path, file, alone)| -> Result<Vec<Self>, SizingError> {
             let alone = alone.clone().map_or_else(|| together(&[file], interval_s), Ok)?;
             let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy();
             let of_file = Self::of_recorded(None, alone, &path.display().to_string(), &[])?;
@@ -139,8 +139,7 @@ impl Source {
             });
             Ok(named.collect::<Vec<Self>>())
         });
-        let all: Vec<Self> =
-            each.into_iter().collect::<Result<Vec<_>, SizingError>>()?.into_iter().flatten().collect();
+        let all: Vec<Self> = each.collect::<Result<Vec<_>, SizingError>>()?.into_iter().flatten().collect();
         let Some(device) = &request.device else { return Ok(all) };
         let devices = all.iter().map(|source| source.volume.clone()).collect();
         let named: Vec<Self> = all.into_iter().filter(|source| source.volume == *device).collect();

@@ -310,8 +310,8 @@ pub fn stint_pace(arm: &Arm, took_s: f64) -> Pace {
 /// The pace of so many cuts that took so long together.
 #[must_use]
 pub fn cut_pace(data: DataPlan, plan: &CrashPlan, cuts: u32, took_s: f64) -> Pace {
-    let one = cut(data, plan);
-    Plan { work_s: one.work_s * f64::from(cuts), ..one }.pace(took_s)
+    let of_a_cut = cut(data, plan);
+    Plan { work_s: of_a_cut.work_s * f64::from(cuts), ..of_a_cut }.pace(took_s)
 }
 
 /// What restoring and checking a backup takes, s.

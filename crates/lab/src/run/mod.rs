@@ -44,8 +44,8 @@ use parking_lot::Mutex;
 
 pub use error::{RunError, StepError};
 pub use event::{Event, Phase, Progress, Tick};
-pub use pace::known;
 pub use plan::{Plan, plan, plan_with};
+pub use prepared::known;
 pub use prepared::{Prepared, delete as delete_prepared, list as list_prepared};
 
 use crate::experiment::{self, Arm, ArmError, ArmPrograms, Experiment, ExperimentError, PlannedArm};
@@ -216,7 +216,7 @@ impl Trials<'_> {
         let mut state = RunProgress { done, of: slots.len(), eta: Eta::default() };
         let left: Vec<(usize, &Slot)> =
             slots.iter().enumerate().filter(|(_, slot)| !is_known(slot)).collect();
-        let known = pace::known_in(self.lab);
+        let known = prepared::known_in(self.lab);
         let arms = left.iter().map(|(_, slot)| &self.arm(slot).arm);
         let keys = experiment::keys_of(self.plan.arms());
         let estimate_s = experiment::trials_estimate(self.experiment.data, arms, &keys, &known);

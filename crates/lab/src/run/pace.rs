@@ -4,27 +4,16 @@ use std::path::Path;
 
 use ebbtide_dir::Dir;
 
-use super::home::{Lab, lab_dir};
-use super::prepared;
-use crate::experiment::{Known, Pace, Paces};
+use super::home::Lab;
+use crate::experiment::{Pace, Paces};
 
 /// The file, in the lab's directory of a home.
 const FILE: &str = "paces.json";
 /// Root alone reads and changes it.
 const MODE: u32 = 0o600;
 
-/// What a home knows before a run; nothing where there is none, or this user may not read it. A run that is under way there goes on.
-#[must_use]
-pub fn known(home: &Path) -> Known {
-    Known { paces: read(&lab_dir(home)), prepared: prepared::keys_of_home(home) }
-}
-
-/// The same of a lab that is held.
-pub(crate) fn known_in(lab: &Lab) -> Known {
-    Known { paces: read(lab.host.home().root()), prepared: prepared::keys(lab) }
-}
-
-fn read(lab: &Path) -> Paces {
+/// What was kept of them; nothing where there is none, or this user may not read it.
+pub(super) fn read(lab: &Path) -> Paces {
     let bytes = std::fs::read(lab.join(FILE)).unwrap_or_default();
     // Estimates can do without a file that is missing or of another version.
     serde_json::from_slice(&bytes).unwrap_or_default()

@@ -66,7 +66,7 @@ pub fn check(
         plan.arms().iter().filter(|planned| (requirements.counts)(&planned.arm)).collect();
     let over_limit = requirements.over_limit || experiment.over_limit;
     let compared = requirements::host(&lab, &counting, over_limit, cancel, events)?;
-    let known = pace::known_in(&lab);
+    let known = prepared::known_in(&lab);
     pace::note(&lab, check_pace(&experiment, &known, began.elapsed().as_secs_f64()));
     let home = std::path::absolute(requirements.home).unwrap_or_else(|_| requirements.home.to_owned());
     let host = HostFacts {

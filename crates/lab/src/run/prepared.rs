@@ -25,7 +25,7 @@ use super::pace;
 use super::proc;
 use super::statements;
 use super::volume::{LabVolume, VolumeOrigin, VolumeRequest, ideal};
-use crate::experiment::{DATA_SEED, Experiment, PlannedArm, Role, prepare_pace};
+use crate::experiment::{DATA_SEED, Experiment, Known, PlannedArm, Role, prepare_pace};
 
 /// Version of what this module makes. Data made otherwise are made again.
 const VERSION: u32 = 2;
@@ -134,6 +134,17 @@ pub(super) fn keys(lab: &Lab) -> BTreeSet<String> {
 
 fn keys_among(all: Vec<Prepared>) -> BTreeSet<String> {
     all.into_iter().filter(|kept| kept.damage.is_none()).map(|kept| kept.key).collect()
+}
+
+/// What a home knows before a run; nothing where there is none, or this user may not read it. A run that is under way there goes on.
+#[must_use]
+pub fn known(home: &Path) -> Known {
+    Known { paces: pace::read(&home::lab_dir(home)), prepared: keys_of_home(home) }
+}
+
+/// The same of a lab that is held.
+pub(crate) fn known_in(lab: &Lab) -> Known {
+    Known { paces: pace::read(lab.host.home().root()), prepared: keys(lab) }
 }
 
 /// Deletes prepared data by the snapshot's name; what takes space is free then.
