@@ -10,7 +10,7 @@ use ebbtide_text::{count, figure, seconds, whole};
 
 use super::proof_text;
 use super::{Answer, by_severity};
-use crate::baseline::Comparison;
+use crate::baseline::{Comparison, Gone};
 
 /// Findings that text shows without details.
 const FIRST_FINDINGS: usize = 4;
@@ -82,9 +82,8 @@ fn of(findings: &[Finding], verdict: Assessment) -> impl Iterator<Item = &Findin
 
 /// What is no longer found, what could not be checked now, and what is as it was.
 fn since(baseline: &Comparison) -> Vec<Note> {
-    let gone = baseline.gone.iter();
-    let gone = gone.map(|gone| format!("Gone: {}  {} ({})", gone.code, gone.title, gone.severity));
-    let mut notes: Vec<Note> = gone.map(Note::plain).collect();
+    let sentences = baseline.gone.iter().map(gone);
+    let mut notes: Vec<Note> = sentences.map(Note::plain).collect();
     if !baseline.not_checked.is_empty() {
         let codes = baseline.not_checked.join(" ");
         notes.push(Note::caution(format!("Found before, and could not be checked now: {codes}")));
@@ -93,6 +92,17 @@ fn since(baseline: &Comparison) -> Vec<Note> {
         notes.push(Note::plain(format!("As before: {}", baseline.same.join(" "))));
     }
     notes
+}
+
+/// What was found and is no longer, in a line.
+fn gone(gone: &Gone) -> String {
+    let Gone { code, title, severity, found } = gone;
+    if found.is_empty() {
+        // The title is the rule, which says the opposite of what was found.
+        return format!("Gone: {code}  the rule now holds: {title} ({severity})");
+    }
+    let (first, _) = first_sentence(found);
+    format!("Gone: {code}  {first} ({severity})")
 }
 
 /// The first line.
@@ -266,12 +276,18 @@ fn shown(evidence: &Evidence) -> String {
 
 /// What was found in a line: the first sentence, cut where it is long.
 fn brief(why: &str) -> String {
-    let first = why.split_once(". ").map_or(why, |(first, _)| first).trim_end_matches('.');
+    let (first, _) = first_sentence(why);
     if first.chars().count() <= BRIEF {
         return first.to_owned();
     }
     let cut: String = first.chars().take(BRIEF - 3).collect();
     format!("{}...", cut.rsplit_once(' ').map_or(cut.as_str(), |(words, _)| words))
+}
+
+/// The first of some sentences without its full stop, and those after it.
+fn first_sentence(text: &str) -> (&str, &str) {
+    let (first, rest) = text.split_once(". ").unwrap_or((text, ""));
+    (first.trim_end_matches('.'), rest)
 }
 
 /// Checks without an answer by reason.
@@ -372,6 +388,20 @@ mod tests {
             assert!(!text.replace("\\<", "").contains("<img") && text.contains("/\\<b\\>c\\|d"), "{text}");
             assert!(!text.contains("\n# d") && !text.contains(" [a](b)"), "{text}");
         });
+    }
+
+    #[test]
+    fn what_is_gone_is_what_was_found_and_not_the_rule() {
+        let before = Gone {
+            code: "D01".into(),
+            title: "A commit waits for the redo log's sync".into(),
+            severity: "critical".into(),
+            found: "A crash loses commits of up to 1.5 s. It is so since 2 h.".into(),
+        };
+        assert_eq!(gone(&before), "Gone: D01  A crash loses commits of up to 1.5 s (critical)");
+        let codes = Gone { found: String::new(), ..before };
+        let said = "Gone: D01  the rule now holds: A commit waits for the redo log's sync (critical)";
+        assert_eq!(gone(&codes), said);
     }
 
     #[test]
