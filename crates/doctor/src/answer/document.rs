@@ -55,18 +55,41 @@ fn first(answer: &Answer<'_>) -> Section {
     if !found.is_empty() {
         blocks.push(Block::Table(summary(&found)));
     }
-    if let Some((code, statements)) = first_fix(&found) {
-        blocks.push(Block::Listing(Listing { label: format!("Fix of {code}"), text: statements }));
-    }
+    blocks.extend(first_fix(answer.observation, &found).map(Block::Listing));
     blocks.push(Block::Text(others(answer.findings)));
     Section::new("", blocks)
 }
 
-/// The fix of the worst finding, to be pasted: statements, or lines of my.cnf where no statement does it.
-fn first_fix(found: &[&Finding]) -> Option<(&'static str, String)> {
+/// The fix of the worst finding, to be pasted: statements and what keeps them over a restart, or lines of my.cnf where no
+/// statement does it.
+fn first_fix(observation: &Observation, found: &[&Finding]) -> Option<Listing> {
     let first = found.first()?;
-    let (_, text) = commands(first).into_iter().next()?;
-    Some((first.code, text))
+    let (_, mut text) = commands(first).into_iter().next()?;
+    if let Some(fix) = first.fix.as_ref().filter(|fix| !fix.statements.is_empty()) {
+        for comment in fix.my_cnf.iter().filter_map(|line| kept(observation, line)) {
+            text = format!("{text}\n{comment}");
+        }
+    }
+    Some(Listing { label: format!("Fix of {}", first.code), text })
+}
+
+/// A comment of SQL that says where a line of my.cnf keeps a statement over a restart; None where the option has the value there.
+fn kept(observation: &Observation, line: &str) -> Option<String> {
+    let (name, value) = line.split_once(" = ").unwrap_or((line, ""));
+    let options = observation.configured.as_deref().unwrap_or_default();
+    // The last one holds.
+    let option = options.iter().rfind(|option| option.name == name);
+    if option.is_some_and(|option| option.value == value) {
+        return None;
+    }
+    let file = option.map(|option| option.place.rsplit_once(':').map_or(&*option.place, |(file, _)| file));
+    let (place, setting) = match file {
+        Some("the command line") => ("on the server's command line".to_owned(), format!("--{name}={value}")),
+        Some(file) => (format!("in {file}"), line.to_owned()),
+        None => ("in the option file, section [mysqld]".to_owned(), line.to_owned()),
+    };
+    let whole = format!("-- and {place}: {setting}");
+    Some(if whole.chars().count() <= BRIEF { whole } else { format!("-- and {place}:\n-- {setting}") })
 }
 
 /// How many checks found nothing, have no meaning for this server, and had no answer.
@@ -311,7 +334,7 @@ fn reasons(observation: &Observation, findings: &[Finding]) -> BTreeMap<String, 
 mod tests {
     use ebbtide_advisor::Benefit;
     use ebbtide_catalog::Catalog;
-    use ebbtide_observe::{Facts, Variables};
+    use ebbtide_observe::{Configured, Facts, Variables};
     use ebbtide_report::TextOptions;
 
     use super::*;
@@ -388,6 +411,46 @@ mod tests {
             assert!(!text.replace("\\<", "").contains("<img") && text.contains("/\\<b\\>c\\|d"), "{text}");
             assert!(!text.contains("\n# d") && !text.contains(" [a](b)"), "{text}");
         });
+    }
+
+    #[test]
+    fn a_fix_that_a_restart_undoes_comes_with_the_line_of_the_option_file() {
+        let shown = |place: Option<&str>, value: &str| {
+            let variables: Variables =
+                [("version", "10.11.19-MariaDB"), ("log_bin", "ON"), ("sync_binlog", "0")]
+                    .into_iter()
+                    .collect();
+            let option = |place: &str| Configured {
+                name: "sync_binlog".into(),
+                value: value.into(),
+                group: "mysqld".into(),
+                place: place.into(),
+            };
+            let observation = Observation {
+                facts: Some(Facts::of(&variables)),
+                variables: Some(variables),
+                configured: place.map(|place| vec![option(place)]),
+                ..Observation::of(Origin::Capture { path: "/c".into() })
+            };
+            let mut findings = ebbtide_advisor::judge(&observation, &Catalog::builtin());
+            findings.retain(|finding| finding.code == "D03");
+            let answer =
+                Answer { observation: &observation, findings: &findings, baseline: None, proof: None };
+            document(&answer, "test").to_text(TextOptions { columns: 80, ..TextOptions::default() })
+        };
+        let fix = |kept: &str| format!("Fix of D03:\nSET GLOBAL sync_binlog = 1;\n{kept}\n");
+        for (place, value, kept) in [
+            (Some("/etc/my.cnf:7"), "0", "-- and in /etc/my.cnf: sync_binlog = 1\n"),
+            (None, "", "-- and in the option file, section [mysqld]: sync_binlog = 1\n"),
+            (Some("the command line:1"), "0", "-- and on the server's command line: --sync_binlog=1\n"),
+            (Some("/etc/my.cnf:7"), "1", ""),
+        ] {
+            let shown = shown(place, value);
+            assert!(shown.contains(&fix(kept)), "{kept}: {shown}");
+        }
+        let long = format!("/{}.cnf", "d".repeat(55));
+        let shown = shown(Some(&format!("{long}:7")), "0");
+        assert!(shown.contains(&fix(&format!("-- and in {long}:\n-- sync_binlog = 1\n"))), "{shown}");
     }
 
     #[test]
