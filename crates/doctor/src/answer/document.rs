@@ -231,11 +231,11 @@ fn of_finding(answer: &Answer<'_>, finding: &Finding) -> Section {
     if let Some(change) = answer.baseline.and_then(|baseline| baseline.change(finding.code)) {
         facts.insert(0, Fact::new("Before", change.what.join("; ")));
     }
-    let title = brief(&finding.why);
-    // The heading has a short sentence already.
+    // The heading has the first sentence whole: a cut one may lack its figure.
+    let (title, rest) = first_sentence(&finding.why);
     let mut blocks = Vec::new();
-    if title != finding.why.trim_end_matches('.') {
-        blocks.push(Block::Text(finding.why.clone()));
+    if !rest.is_empty() {
+        blocks.push(Block::Text(rest.to_owned()));
     }
     blocks.push(Block::Facts(facts));
     let listing = |(label, text): (&str, String)| Block::Listing(Listing { label: label.into(), text });
@@ -451,6 +451,20 @@ mod tests {
         let long = format!("/{}.cnf", "d".repeat(55));
         let shown = shown(Some(&format!("{long}:7")), "0");
         assert!(shown.contains(&fix(&format!("-- and in {long}:\n-- sync_binlog = 1\n"))), "{shown}");
+    }
+
+    #[test]
+    fn a_finding_in_full_has_its_first_sentence_whole_and_once() {
+        with("0", |answer| {
+            let mut findings = answer.findings.to_vec();
+            let found = findings.iter_mut().find(|finding| finding.code == "D03").unwrap();
+            let first = format!("The volume has {}6,000 IOPS for a baseline of 100", "very ".repeat(20));
+            found.why = format!("{first}. The rest.");
+            let text = details(&Answer { findings: &findings, ..*answer });
+            assert!(text.contains(&format!("D03: {first}\nSeverity high")), "{text}");
+            assert_eq!(text.matches(&first).count(), 1, "{text}");
+            assert!(text.contains("\nThe rest.\n"), "{text}");
+        });
     }
 
     #[test]
