@@ -48,6 +48,11 @@ pub(crate) struct SectionArgs {
 }
 
 impl SectionArgs {
+    /// The names of `--show`; empty without it.
+    pub(crate) fn names(&self) -> &[String] {
+        &self.show
+    }
+
     /// Prints a document, and below it where the rest is; or its sections of `--show` alone.
     ///
     /// # Errors

@@ -11,7 +11,7 @@ mod password;
 mod prove;
 mod refusal;
 
-use ebbtide_advisor::{Check, Finding, in_order, judge};
+use ebbtide_advisor::{Assessment, Check, Finding, in_order, judge};
 use ebbtide_catalog::Catalog;
 use ebbtide_doctor::answer::{self, Answer, Captured, Diagnosis, Explained};
 use ebbtide_doctor::baseline::{Baseline, Comparison};
@@ -19,7 +19,7 @@ use ebbtide_report::Report;
 
 use crate::answers;
 use crate::document::{ColorWhen, text_options};
-use crate::exit::{self, Exit};
+use crate::exit::{self, Exit, Refusal};
 use crate::home::HomePath;
 use crate::text::{line, printable, write};
 pub(crate) use args::DoctorArgs;
@@ -80,6 +80,7 @@ pub(crate) fn run(
     } else if args.cnf {
         write(&printable(&answer::fragment(&observation, &findings)))?;
     } else {
+        refuse_absent(args.sections.names(), &answer)?;
         let options = text_options(color, args.details);
         let rest = if answer.found().is_empty() { "" } else { more(args) };
         args.sections.print(&document, options, rest)?;
@@ -93,6 +94,32 @@ pub(crate) fn run(
     let counts = |finding: &&Finding| baseline.as_ref().is_none_or(|baseline| baseline.counts(finding));
     let worst = findings.iter().filter(counts).filter_map(|finding| finding.severity).max();
     Ok(if worst >= Some(args.fail_on) { Exit::Finding } else { Exit::Clean })
+}
+
+/// Refuses checks that have no section, and says why they have none.
+///
+/// # Errors
+/// A check of `--show` that found nothing to show: exit code 2.
+fn refuse_absent(names: &[String], answer: &Answer<'_>) -> anyhow::Result<()> {
+    let shown = answer.found();
+    for name in names {
+        let of_name = |finding: &&Finding| finding.code.eq_ignore_ascii_case(name);
+        let Some(finding) = answer.findings.iter().find(of_name) else { continue };
+        let code = finding.code;
+        let (reason, hint) = match finding.verdict {
+            Assessment::Found if shown.iter().any(|other| other.code == code) => continue,
+            Assessment::Found => ("is as in the baseline", "leave --baseline out to see it".to_owned()),
+            Assessment::Unknown => ("could not be checked", "why: --show unchecked".to_owned()),
+            Assessment::Fine => {
+                ("found nothing", format!("what it looks at: ebbtide doctor --explain {code}"))
+            }
+            Assessment::DoesNotApply => {
+                ("does not apply to this server", finding.why.trim_end_matches('.').to_owned())
+            }
+        };
+        return Err(Refusal::usage(format!("--show {name}: {code} {reason}")).hint(hint).into());
+    }
+    Ok(())
 }
 
 /// The last line: where the rest is.
@@ -165,6 +192,30 @@ mod tests {
     struct Line {
         #[command(flatten)]
         args: DoctorArgs,
+    }
+
+    fn judged(file: &std::path::Path, more: &[&str]) -> anyhow::Result<Exit> {
+        let words = [&["x", "--from", file.to_str().unwrap()][..], more].concat();
+        let line = <Line as clap::Parser>::try_parse_from(words).unwrap();
+        run(&line.args, Err(anyhow::anyhow!("there is no HOME")), ColorWhen::Never, false)
+    }
+
+    #[test]
+    fn a_check_without_a_section_is_refused_with_the_reason() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("variables");
+        std::fs::write(
+            &file,
+            "version\t8.0.36\nlog_bin\tON\nsync_binlog\t0\ninnodb_stats_on_metadata\tOFF\n",
+        )
+        .unwrap();
+        assert_eq!(judged(&file, &["--show", "D03"]).unwrap(), Exit::Finding);
+        for (code, reason) in [("R01", "R01 could not be checked"), ("c06", "C06 found nothing")] {
+            let error = judged(&file, &["--show", code]).unwrap_err().to_string();
+            assert_eq!(error, format!("--show {code}: {reason}"));
+        }
+        let error = judged(&file, &["--show", "R99"]).unwrap_err().to_string();
+        assert!(error.contains("no such section"), "{error}");
     }
 
     #[test]

@@ -17,10 +17,12 @@ pub struct Caution {
     pub at_most: Confidence,
 }
 
-/// A server that runs for less has cold caches, and nothing to compare its load with, s.
+/// A server that runs for less has cold caches, and its load may not be the usual one, s.
 const SHORTEST_UPTIME_S: f64 = 3_600.0;
 /// A load below this share of its mean since the start is not the typical one.
 const TYPICAL: f64 = 0.5;
+/// A mean below this is no load to compare with: the statements of the look itself are as many, a second.
+const LEAST_MEAN: f64 = 1.0;
 
 /// The reasons that hold for an observation.
 #[must_use]
@@ -51,8 +53,8 @@ fn young(seen: &Observation) -> Option<Caution> {
 }
 
 fn quiet(seen: &Observation) -> Option<Caution> {
-    let uptime = last(seen, "uptime").filter(|uptime| *uptime >= SHORTEST_UPTIME_S)?;
-    let mean = last(seen, "questions")? / uptime;
+    let uptime = last(seen, "uptime").filter(|uptime| *uptime > 0.0)?;
+    let mean = Some(last(seen, "questions")? / uptime).filter(|mean| *mean >= LEAST_MEAN)?;
     let now = *seen.status.as_ref()?.growth_per_s.get("questions")?;
     (now < TYPICAL * mean).then(|| Caution {
         code: "Q02",
@@ -101,7 +103,9 @@ mod tests {
 
     #[test]
     fn a_young_server_a_quiet_one_and_one_whose_settings_were_changed_are_trusted_less() {
-        assert_eq!(codes(&seen("3599", "3599", 0.0)), ["Q01"], "too young to know what is typical");
+        assert_eq!(codes(&seen("3599", "1180472", 0.0)), ["Q01", "Q02"], "328 a second, and now none");
+        assert_eq!(codes(&seen("3599", "3598", 0.0)), ["Q01"], "too few statements to compare with");
+        assert_eq!(codes(&seen("0", "10", 0.0)), ["Q01"]);
         assert_eq!(codes(&seen("3600", "360000", 49.0)), ["Q02"]);
         assert!(codes(&seen("3600", "360000", 50.0)).is_empty());
         let mut changed = seen("3600", "360000", 50.0);

@@ -56,6 +56,8 @@ struct FoundBefore {
     code: String,
     title: String,
     severity: String,
+    #[serde(default)]
+    why: String,
     evidence: Vec<EvidenceBefore>,
 }
 
@@ -94,6 +96,9 @@ pub struct Gone {
     pub title: String,
     /// How bad it was.
     pub severity: String,
+    /// What was found, in sentences; empty where the file of before does not say.
+    #[serde(skip)]
+    pub found: String,
 }
 
 /// A finding that is another one now.
@@ -143,6 +148,7 @@ impl Comparison {
                 code: found.code.clone(),
                 title: found.title.clone(),
                 severity: found.severity.clone(),
+                found: found.why.clone(),
             })
             .collect();
         all
@@ -229,6 +235,7 @@ mod tests {
         let other = Comparison::between(&before(&BOTH), &now);
         assert_eq!(other.new, ["C07"]);
         assert_eq!(other.gone.iter().map(|gone| &*gone.code).collect::<Vec<_>>(), ["C06"]);
+        assert_eq!(other.gone[0].found, "Each look at metadata reads pages.", "what was found, not the rule");
         assert!(now.iter().filter(|finding| other.counts(finding)).all(|finding| finding.code == "C07"));
     }
 

@@ -10,7 +10,7 @@ use ebbtide_text::{count, figure, seconds, whole};
 
 use super::proof_text;
 use super::{Answer, by_severity};
-use crate::baseline::Comparison;
+use crate::baseline::{Comparison, Gone};
 
 /// Findings that text shows without details.
 const FIRST_FINDINGS: usize = 4;
@@ -55,18 +55,41 @@ fn first(answer: &Answer<'_>) -> Section {
     if !found.is_empty() {
         blocks.push(Block::Table(summary(&found)));
     }
-    if let Some((code, statements)) = first_fix(&found) {
-        blocks.push(Block::Listing(Listing { label: format!("Fix of {code}"), text: statements }));
-    }
+    blocks.extend(first_fix(answer.observation, &found).map(Block::Listing));
     blocks.push(Block::Text(others(answer.findings)));
     Section::new("", blocks)
 }
 
-/// The fix of the worst finding, to be pasted: statements, or lines of my.cnf where no statement does it.
-fn first_fix(found: &[&Finding]) -> Option<(&'static str, String)> {
+/// The fix of the worst finding, to be pasted: statements and what keeps them over a restart, or lines of my.cnf where no
+/// statement does it.
+fn first_fix(observation: &Observation, found: &[&Finding]) -> Option<Listing> {
     let first = found.first()?;
-    let (_, text) = commands(first).into_iter().next()?;
-    Some((first.code, text))
+    let (_, mut text) = commands(first).into_iter().next()?;
+    if let Some(fix) = first.fix.as_ref().filter(|fix| !fix.statements.is_empty()) {
+        for comment in fix.my_cnf.iter().filter_map(|line| kept(observation, line)) {
+            text = format!("{text}\n{comment}");
+        }
+    }
+    Some(Listing { label: format!("Fix of {}", first.code), text })
+}
+
+/// A comment of SQL that says where a line of my.cnf keeps a statement over a restart; None where the option has the value there.
+fn kept(observation: &Observation, line: &str) -> Option<String> {
+    let (name, value) = line.split_once(" = ").unwrap_or((line, ""));
+    let options = observation.configured.as_deref().unwrap_or_default();
+    // The last one holds.
+    let option = options.iter().rfind(|option| option.name == name);
+    if option.is_some_and(|option| option.value == value) {
+        return None;
+    }
+    let file = option.map(|option| option.place.rsplit_once(':').map_or(&*option.place, |(file, _)| file));
+    let (place, setting) = match file {
+        Some("the command line") => ("on the server's command line".to_owned(), format!("--{name}={value}")),
+        Some(file) => (format!("in {file}"), line.to_owned()),
+        None => ("in the option file, section [mysqld]".to_owned(), line.to_owned()),
+    };
+    let whole = format!("-- and {place}: {setting}");
+    Some(if whole.chars().count() <= BRIEF { whole } else { format!("-- and {place}:\n-- {setting}") })
 }
 
 /// How many checks found nothing, have no meaning for this server, and had no answer.
@@ -82,9 +105,8 @@ fn of(findings: &[Finding], verdict: Assessment) -> impl Iterator<Item = &Findin
 
 /// What is no longer found, what could not be checked now, and what is as it was.
 fn since(baseline: &Comparison) -> Vec<Note> {
-    let gone = baseline.gone.iter();
-    let gone = gone.map(|gone| format!("Gone: {}  {} ({})", gone.code, gone.title, gone.severity));
-    let mut notes: Vec<Note> = gone.map(Note::plain).collect();
+    let sentences = baseline.gone.iter().map(gone);
+    let mut notes: Vec<Note> = sentences.map(Note::plain).collect();
     if !baseline.not_checked.is_empty() {
         let codes = baseline.not_checked.join(" ");
         notes.push(Note::caution(format!("Found before, and could not be checked now: {codes}")));
@@ -93,6 +115,17 @@ fn since(baseline: &Comparison) -> Vec<Note> {
         notes.push(Note::plain(format!("As before: {}", baseline.same.join(" "))));
     }
     notes
+}
+
+/// What was found and is no longer, in a line.
+fn gone(gone: &Gone) -> String {
+    let Gone { code, title, severity, found } = gone;
+    if found.is_empty() {
+        // The title is the rule, which says the opposite of what was found.
+        return format!("Gone: {code}  the rule now holds: {title} ({severity})");
+    }
+    let (first, _) = first_sentence(found);
+    format!("Gone: {code}  {first} ({severity})")
 }
 
 /// The first line.
@@ -198,11 +231,11 @@ fn of_finding(answer: &Answer<'_>, finding: &Finding) -> Section {
     if let Some(change) = answer.baseline.and_then(|baseline| baseline.change(finding.code)) {
         facts.insert(0, Fact::new("Before", change.what.join("; ")));
     }
-    let title = brief(&finding.why);
-    // The heading has a short sentence already.
+    // The heading has the first sentence whole: a cut one may lack its figure.
+    let (title, rest) = first_sentence(&finding.why);
     let mut blocks = Vec::new();
-    if title != finding.why.trim_end_matches('.') {
-        blocks.push(Block::Text(finding.why.clone()));
+    if !rest.is_empty() {
+        blocks.push(Block::Text(rest.to_owned()));
     }
     blocks.push(Block::Facts(facts));
     let listing = |(label, text): (&str, String)| Block::Listing(Listing { label: label.into(), text });
@@ -266,12 +299,18 @@ fn shown(evidence: &Evidence) -> String {
 
 /// What was found in a line: the first sentence, cut where it is long.
 fn brief(why: &str) -> String {
-    let first = why.split_once(". ").map_or(why, |(first, _)| first).trim_end_matches('.');
+    let (first, _) = first_sentence(why);
     if first.chars().count() <= BRIEF {
         return first.to_owned();
     }
     let cut: String = first.chars().take(BRIEF - 3).collect();
     format!("{}...", cut.rsplit_once(' ').map_or(cut.as_str(), |(words, _)| words))
+}
+
+/// The first of some sentences without its full stop, and those after it.
+fn first_sentence(text: &str) -> (&str, &str) {
+    let (first, rest) = text.split_once(". ").unwrap_or((text, ""));
+    (first.trim_end_matches('.'), rest)
 }
 
 /// Checks without an answer by reason.
@@ -295,7 +334,7 @@ fn reasons(observation: &Observation, findings: &[Finding]) -> BTreeMap<String, 
 mod tests {
     use ebbtide_advisor::Benefit;
     use ebbtide_catalog::Catalog;
-    use ebbtide_observe::{Facts, Variables};
+    use ebbtide_observe::{Configured, Facts, Variables};
     use ebbtide_report::TextOptions;
 
     use super::*;
@@ -372,6 +411,74 @@ mod tests {
             assert!(!text.replace("\\<", "").contains("<img") && text.contains("/\\<b\\>c\\|d"), "{text}");
             assert!(!text.contains("\n# d") && !text.contains(" [a](b)"), "{text}");
         });
+    }
+
+    #[test]
+    fn a_fix_that_a_restart_undoes_comes_with_the_line_of_the_option_file() {
+        let shown = |place: Option<&str>, value: &str| {
+            let variables: Variables =
+                [("version", "10.11.19-MariaDB"), ("log_bin", "ON"), ("sync_binlog", "0")]
+                    .into_iter()
+                    .collect();
+            let option = |place: &str| Configured {
+                name: "sync_binlog".into(),
+                value: value.into(),
+                group: "mysqld".into(),
+                place: place.into(),
+            };
+            let observation = Observation {
+                facts: Some(Facts::of(&variables)),
+                variables: Some(variables),
+                configured: place.map(|place| vec![option(place)]),
+                ..Observation::of(Origin::Capture { path: "/c".into() })
+            };
+            let mut findings = ebbtide_advisor::judge(&observation, &Catalog::builtin());
+            findings.retain(|finding| finding.code == "D03");
+            let answer =
+                Answer { observation: &observation, findings: &findings, baseline: None, proof: None };
+            document(&answer, "test").to_text(TextOptions { columns: 80, ..TextOptions::default() })
+        };
+        let fix = |kept: &str| format!("Fix of D03:\nSET GLOBAL sync_binlog = 1;\n{kept}\n");
+        for (place, value, kept) in [
+            (Some("/etc/my.cnf:7"), "0", "-- and in /etc/my.cnf: sync_binlog = 1\n"),
+            (None, "", "-- and in the option file, section [mysqld]: sync_binlog = 1\n"),
+            (Some("the command line:1"), "0", "-- and on the server's command line: --sync_binlog=1\n"),
+            (Some("/etc/my.cnf:7"), "1", ""),
+        ] {
+            let shown = shown(place, value);
+            assert!(shown.contains(&fix(kept)), "{kept}: {shown}");
+        }
+        let long = format!("/{}.cnf", "d".repeat(55));
+        let shown = shown(Some(&format!("{long}:7")), "0");
+        assert!(shown.contains(&fix(&format!("-- and in {long}:\n-- sync_binlog = 1\n"))), "{shown}");
+    }
+
+    #[test]
+    fn a_finding_in_full_has_its_first_sentence_whole_and_once() {
+        with("0", |answer| {
+            let mut findings = answer.findings.to_vec();
+            let found = findings.iter_mut().find(|finding| finding.code == "D03").unwrap();
+            let first = format!("The volume has {}6,000 IOPS for a baseline of 100", "very ".repeat(20));
+            found.why = format!("{first}. The rest.");
+            let text = details(&Answer { findings: &findings, ..*answer });
+            assert!(text.contains(&format!("D03: {first}\nSeverity high")), "{text}");
+            assert_eq!(text.matches(&first).count(), 1, "{text}");
+            assert!(text.contains("\nThe rest.\n"), "{text}");
+        });
+    }
+
+    #[test]
+    fn what_is_gone_is_what_was_found_and_not_the_rule() {
+        let before = Gone {
+            code: "D01".into(),
+            title: "A commit waits for the redo log's sync".into(),
+            severity: "critical".into(),
+            found: "A crash loses commits of up to 1.5 s. It is so since 2 h.".into(),
+        };
+        assert_eq!(gone(&before), "Gone: D01  A crash loses commits of up to 1.5 s (critical)");
+        let codes = Gone { found: String::new(), ..before };
+        let said = "Gone: D01  the rule now holds: A commit waits for the redo log's sync (critical)";
+        assert_eq!(gone(&codes), said);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 mod answer;
 mod charts;
+mod misfit;
 mod words;
 
 use std::time::Duration;
@@ -112,12 +113,12 @@ fn summary(predicted: &[PredictedVolume<'_>], answer: &PredictionAnswer<'_>) -> 
     }
 }
 
-/// What has to be known beside the figures: credits that end, what is not modelled, an interval that is wider.
+/// What has to be known beside the figures: a point that the model misses, credits that end, what is not modelled, an interval
+/// that is wider.
 fn remarks(plan: &PredictionPlan, predicted: &[PredictedVolume<'_>]) -> Vec<Block> {
-    let mut notes: Vec<Note> = points(predicted)
-        .flat_map(|(_, volume, point)| credits(point, &name(plan, volume, point)))
-        .map(Note::caution)
-        .collect();
+    let missed = misfit::caution(plan).into_iter();
+    let credits = points(predicted).flat_map(|(_, volume, point)| credits(point, &name(plan, volume, point)));
+    let mut notes: Vec<Note> = missed.chain(credits).map(Note::caution).collect();
     let first = interval(plan, plan.loads[0]);
     for load in plan.loads.iter().skip(1) {
         let other = interval(plan, *load);
@@ -300,10 +301,10 @@ fn facts(plan: &PredictionPlan) -> Vec<Fact> {
     ));
     facts.extend(plan.calibration.notes.iter().map(|note| Fact::new("", note.as_str())));
     for (n, (residual, span)) in plan.calibration.residuals.iter().zip(&plan.calibration.spans).enumerate() {
-        let off = (residual - 1.0) * 100.0;
+        let difference = misfit::difference(*residual);
         let over = span_words(span.time);
         let why = span.shorter.map_or_else(String::new, |why| shorter_words(why, plan.planned.points.get(n)));
-        let text = format!("the model gives {off:+.1}% of the measured throughput over {over}{why}");
+        let text = format!("the model gives {difference} than the measured throughput over {over}{why}");
         facts.push(Fact::new(format!("Point {}", n + 1), text));
     }
     facts.extend(plan.notes.iter().map(|note| Fact::new("Made with", note.as_str())));
