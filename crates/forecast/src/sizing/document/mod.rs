@@ -18,6 +18,7 @@ use ebbtide_advisor::sizing::{
 use ebbtide_catalog::{MonthlyCost, Usd};
 use ebbtide_report::{Block, Cell, Fact, Listing, Note, Report, Section, Table};
 use ebbtide_text::{figure, latency, percent};
+use ebbtide_volume::Nanos;
 
 pub use self::several::{StorageTogether, documents, volume_name};
 pub(super) use self::words::instances_skipped;
@@ -126,16 +127,13 @@ fn notes(plan: &SizingPlan<'_>, answer: &Answer<'_>) -> Vec<Note> {
     notes.extend(inputs::left_out(plan).into_iter().map(Note::caution));
     let sizing = &answer.sizing;
     let Some(best) = sizing.choices.first() else { return notes };
-    if let Some(today) = &sizing.today {
-        let (before, after) = (today.latency(0.99), best.carried.latency(0.99));
-        if after.0 as f64 > SLOWER * before.0 as f64 {
-            notes.push(Note::caution(format!(
-                "its p99 of an I/O is {}, today's {}: --p99 {}us keeps today's",
-                time(after),
-                time(before),
-                before.as_us() + 1
-            )));
-        }
+    if let Some((before, after)) = slower(answer) {
+        notes.push(Note::caution(format!(
+            "its p99 of an I/O is {}, today's {}: --p99 {}us keeps today's",
+            time(after),
+            time(before),
+            before.as_us() + 1
+        )));
     }
     if burst_marked(plan, answer) {
         notes.push(Note::caution(
@@ -163,6 +161,13 @@ fn notes(plan: &SizingPlan<'_>, answer: &Answer<'_>) -> Vec<Note> {
         )));
     }
     notes
+}
+
+/// The p99 of an I/O of today's volume, and that of the answer, where it is so much longer that it is pointed out; None elsewhere.
+fn slower(answer: &Answer<'_>) -> Option<(Nanos, Nanos)> {
+    let (best, today) = (answer.sizing.choices.first()?, answer.sizing.today.as_ref()?);
+    let (before, after) = (today.latency(0.99), best.carried.latency(0.99));
+    (after.0 as f64 > SLOWER * before.0 as f64).then_some((before, after))
 }
 
 /// The instance of the answer, which is no part of the storage's money; None where none was named.

@@ -6,8 +6,10 @@ use ebbtide_advisor::sizing::change::short;
 use ebbtide_catalog::Usd;
 use ebbtide_report::{Block, Cell, Note, Report, Section, Table, Tone};
 use ebbtide_text::count;
+use ebbtide_volume::Nanos;
 
-use super::sections;
+use super::words::time;
+use super::{sections, slower};
 use crate::sizing::{Answer, SizingPlan};
 
 /// Volumes in the table of the answer; the others are details.
@@ -158,6 +160,7 @@ fn notes(answered: &[Answered<'_, '_>]) -> Vec<Note> {
             names(&doubtful)
         )));
     }
+    notes.extend(slower_words(answered).map(Note::caution));
     notes.push(Note::plain(
         "each volume is sized by itself, with the same --volume and --size: name one with --device where they differ",
     ));
@@ -167,4 +170,66 @@ fn notes(answered: &[Answered<'_, '_>]) -> Vec<Note> {
         ));
     }
     notes
+}
+
+/// How many answers have a p99 of an I/O that is pointed out beside today's, and the longest; None where none has.
+fn slower_words(answered: &[Answered<'_, '_>]) -> Option<String> {
+    let all: Vec<(&str, Nanos, Nanos)> = answered
+        .iter()
+        .filter_map(|(plan, answer)| {
+            let (before, after) = slower(answer)?;
+            Some((volume_name(plan), before, after))
+        })
+        .collect();
+    let (_, before, after) = all.iter().max_by_key(|(_, _, after)| *after)?;
+    let shortest = all.iter().map(|(_, before, _)| *before).min()?;
+    let slow: Vec<&str> = all.iter().map(|(name, _, _)| *name).collect();
+    let have = if all.len() == 1 { "has" } else { "have" };
+    Some(format!(
+        "{} of {} {have} a longer p99 of an I/O than today ({}), at most {} in place of {}: --p99 {}us keeps today's",
+        all.len(),
+        count(answered.len(), "answer"),
+        names(&slow),
+        time(*after),
+        time(*before),
+        shortest.as_us() + 1
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use ebbtide_catalog::Catalog;
+    use ebbtide_report::TextOptions;
+
+    use super::*;
+    use crate::sizing::tests::request;
+
+    /// The plans of volumes with these names and specs of today, whose load is that of a shop.
+    fn plans<'a>(catalog: &'a Catalog, volumes: &[(&str, &str)]) -> Vec<SizingPlan<'a>> {
+        let plan = |(name, spec): &(&str, &str)| {
+            let mut request = request();
+            request.volume = Some((*spec).to_owned());
+            let mut plan = SizingPlan::read(&request, catalog, &[]).unwrap().remove(0);
+            (*name).clone_into(&mut plan.source.volume);
+            plan
+        };
+        volumes.iter().map(plan).collect()
+    }
+
+    /// The answers as text without details, on a terminal so wide that no sentence is wrapped.
+    fn screen<'a>(plans: &'a [SizingPlan<'a>]) -> String {
+        let answered: Vec<Answered<'a, 'a>> = plans.iter().map(|plan| (plan, Answer::of(plan))).collect();
+        documents(&answered, "0").to_text(TextOptions { columns: 2_000, color: false, details: false })
+    }
+
+    #[test]
+    fn volumes_whose_answer_is_slower_than_today_are_counted() {
+        let catalog = Catalog::builtin();
+        let plans = plans(&catalog, &[("slow", "gp2:size=600GiB"), ("same", "gp3:size=600GiB,iops=3400")]);
+        let text = screen(&plans);
+        let caution = "caution: 1 of 2 answers has a longer p99 of an I/O than today (slow), at most 2.01 ms in place of 1.41 ms: \
+                       --p99 1411us keeps today's\n";
+        assert!(text.contains(caution), "{text}");
+        assert!(!screen(&plans[1..]).contains("a longer p99"), "{text}");
+    }
 }
