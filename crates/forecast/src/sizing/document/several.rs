@@ -106,15 +106,18 @@ fn names(all: &[&str]) -> String {
     if all.len() > NAMES { format!("{first} and {} more", all.len() - NAMES) } else { first }
 }
 
-/// A row for each volume: where most is saved first; without a volume of today the dearest first.
+/// A row for each volume: where most is saved first; without a volume of today the dearest first; the doubtful before their equals.
 fn by_money(answered: &[Answered<'_, '_>]) -> Table {
     let mut sorted: Vec<&Answered<'_, '_>> = answered.iter().collect();
     let change = |answer: &Answer<'_>| Some((old_usd(answer)?, new_usd(answer)?));
-    // What costs more than today comes last.
-    sorted.sort_by_key(|(_, answer)| match change(answer) {
-        Some((old, new)) if old >= new => (0, Reverse(old.less(new))),
-        None => (1, Reverse(new_usd(answer).unwrap_or(Usd::from_micros(0)))),
-        Some((old, new)) => (2, Reverse(new.less(old))),
+    // What costs more than today comes last. Of equals the doubtful come first: rows below the first ones are not shown.
+    sorted.sort_by_key(|(plan, answer)| {
+        let (rank, money) = match change(answer) {
+            Some((old, new)) if old >= new => (0, old.less(new)),
+            None => (1, new_usd(answer).unwrap_or(Usd::from_micros(0))),
+            Some((old, new)) => (2, new.less(old)),
+        };
+        (rank, Reverse(money), answer.is_sound(plan))
     });
     let row = |(plan, answer): &&Answered<'_, '_>| {
         let best = answer.sizing.choices.first();
@@ -198,6 +201,7 @@ fn slower_words(answered: &[Answered<'_, '_>]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use ebbtide_advisor::sizing::LittlesLaw;
     use ebbtide_catalog::Catalog;
     use ebbtide_report::TextOptions;
 
@@ -231,5 +235,19 @@ mod tests {
                        --p99 1411us keeps today's\n";
         assert!(text.contains(caution), "{text}");
         assert!(!screen(&plans[1..]).contains("a longer p99"), "{text}");
+    }
+
+    #[test]
+    fn a_doubtful_answer_comes_before_its_equals() {
+        let catalog = Catalog::builtin();
+        let names = ["a", "b", "c", "d", "e", "f", "g", "h"].map(|name| (name, "gp2:size=600GiB"));
+        let mut plans = plans(&catalog, &names);
+        // Figures that contradict each other: the answer and its cost are the same.
+        plans[7].inputs.little =
+            Some(LittlesLaw { agrees_pct: 0.0, window_s: 300.0, queue: 1.0, expected: 9.0 });
+        let text = screen(&plans);
+        let rows: Vec<&str> =
+            text.lines().skip_while(|line| !line.starts_with("Volume ")).skip(1).take(2).collect();
+        assert!(rows[0].starts_with("h !") && rows[1].starts_with("a "), "{text}");
     }
 }
