@@ -43,13 +43,14 @@ pub fn document(plan: &SizingPlan<'_>, answer: &Answer<'_>, version: &str) -> Re
     }
 }
 
-/// The answer for one volume: what is printed of each of several.
+/// The answer for one volume: what is printed of each of several. All but the first have a word of their own, whatever their heading.
 fn sections(plan: &SizingPlan<'_>, answer: &Answer<'_>) -> Vec<Section> {
     let change = answer.change(plan);
     let next = change.as_ref().and_then(|change| change.cli.first());
     let mut sections = vec![first(plan, answer, next), inputs::section(plan).details()];
     if let Some(today) = &answer.sizing.today {
-        sections.push(Section::new("Today", vec![Block::Facts(today::facts(plan, today))]).details());
+        let facts = vec![Block::Facts(today::facts(plan, today))];
+        sections.push(Section::new("Today", facts).named("today").details());
     }
     if let Some(best) = answer.sizing.choices.first() {
         sections.push(
@@ -428,6 +429,6 @@ fn changes(plan: &ChangePlan) -> Vec<Section> {
     let mut cli: Vec<Block> = listing(&plan.cli).into_iter().collect();
     cli.push(Block::Notes(plan.notes.iter().map(Note::plain).collect()));
     let terraform = listing(&plan.terraform);
-    let terraform = terraform.map(|block| Section::new("Terraform", vec![block]));
+    let terraform = terraform.map(|block| Section::new("Terraform", vec![block]).named("terraform"));
     [Section::new("How to change it", cli).named("change")].into_iter().chain(terraform).collect()
 }

@@ -67,11 +67,15 @@ pub fn documents(answered: &[Answered<'_, '_>], version: &str) -> Report {
     ];
     let mut all = vec![Section::new("", blocks)];
     for (plan, answer) in answered {
-        let mut of_volume = sections(plan, answer);
-        if let Some(first) = of_volume.first_mut() {
-            first.heading = volume_name(plan).to_owned();
-        }
-        all.extend(of_volume.into_iter().map(Section::details));
+        let name = volume_name(plan);
+        let of_volume = |section: Section| {
+            let heading = match section.heading.as_str() {
+                "" => name.to_owned(),
+                heading => format!("{name}: {heading}"),
+            };
+            Section { heading, ..section }.details()
+        };
+        all.extend(sections(plan, answer).into_iter().map(of_volume));
     }
     Report {
         title: count(answered.len(), "volume"),
@@ -220,10 +224,31 @@ mod tests {
         volumes.iter().map(plan).collect()
     }
 
+    fn document<'a>(plans: &'a [SizingPlan<'a>]) -> Report {
+        let answered: Vec<Answered<'a, 'a>> = plans.iter().map(|plan| (plan, Answer::of(plan))).collect();
+        documents(&answered, "0")
+    }
+
     /// The answers as text without details, on a terminal so wide that no sentence is wrapped.
     fn screen<'a>(plans: &'a [SizingPlan<'a>]) -> String {
-        let answered: Vec<Answered<'a, 'a>> = plans.iter().map(|plan| (plan, Answer::of(plan))).collect();
-        documents(&answered, "0").to_text(TextOptions { columns: 2_000, color: false, details: false })
+        document(plans).to_text(TextOptions { columns: 2_000, color: false, details: false })
+    }
+
+    #[test]
+    fn a_section_of_each_volume_says_whose_it_is() {
+        let catalog = Catalog::builtin();
+        let plans = plans(&catalog, &[("vol-0a", "gp2:size=600GiB"), ("2 shops", "gp2:size=600GiB")]);
+        let document = document(&plans);
+        let shown = |word: &str| {
+            let report = document.only(&[word.to_owned()]).unwrap();
+            report.to_text(TextOptions { columns: 80, color: false, details: true })
+        };
+        let terraform = shown("terraform");
+        for words in ["vol-0a: Terraform\n", "\"vol-0a\" {", "2 shops: Terraform\n", "\"_2_shops\" {"] {
+            assert!(terraform.contains(words), "{words}: {terraform}");
+        }
+        assert!(shown("today").contains("2 shops: Today\n"));
+        assert!(shown("vol-0a").starts_with("vol-0a\n"));
     }
 
     #[test]
