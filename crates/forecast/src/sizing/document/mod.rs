@@ -15,10 +15,10 @@ use ebbtide_advisor::sizing::change::{self, ChangePlan};
 use ebbtide_advisor::sizing::{
     ARRAY_OPERATION, CheaperArray, Choice, InstanceChoice, QueueRule, Safer, Safety, Today,
 };
-use ebbtide_catalog::{MonthlyCost, Usd};
+use ebbtide_catalog::{InstanceType, MonthlyCost, Resolved, Usd};
 use ebbtide_report::{Block, Cell, Fact, Listing, Note, Report, Section, Table};
 use ebbtide_text::{figure, latency, percent};
-use ebbtide_volume::Nanos;
+use ebbtide_volume::{Nanos, RateLimit};
 
 pub use self::several::{StorageTogether, documents, volume_name};
 pub(super) use self::words::instances_skipped;
@@ -58,10 +58,13 @@ fn sections(plan: &SizingPlan<'_>, answer: &Answer<'_>) -> Vec<Section> {
                 .named("answer")
                 .details(),
         );
-        let all = vec![Block::Table(choices(plan, answer, answer.sizing.choices.len()))];
+        let every = answer.sizing.choices.len();
+        let mut all = vec![Block::Table(choices(plan, answer, every))];
+        all.extend(legend_of_choices(plan, answer, every).map(|legend| Block::Notes(vec![legend])));
         sections.push(Section::new("All choices", all).named("choices").details());
         sections.extend(instances(answer).map(Section::details));
-        let safer = vec![Block::Table(safer(plan, answer))];
+        let mut safer = vec![Block::Table(safer(plan, answer))];
+        safer.extend(legend_of_safer(plan, answer).map(|legend| Block::Notes(vec![legend])));
         sections.push(Section::new("More safety", safer).named("safety").details());
     }
     if let Some(rule) = &answer.queue_rule {
@@ -136,12 +139,7 @@ fn notes(plan: &SizingPlan<'_>, answer: &Answer<'_>) -> Vec<Note> {
             before.as_us() + 1
         )));
     }
-    if burst_marked(plan, answer) {
-        notes.push(Note::caution(
-            "*  only while burst credits last. The past was throttled: the load is more than what was recorded, and uses them up \
-             sooner",
-        ));
-    }
+    notes.extend(legend_of_choices(plan, answer, FIRST_CHOICES));
     notes.extend(instance_note(plan, answer, best).map(Note::plain));
     if sizing.instance.is_none() {
         notes.push(Note::plain("no instance was named (--instance): its EBS limits are not looked at"));
@@ -186,12 +184,43 @@ fn instance_note(plan: &SizingPlan<'_>, answer: &Answer<'_>, best: &Choice) -> O
     Some(format!("the instance stands apart: {} for {usd} a month{difference}", instance.name))
 }
 
-/// Whether a row has the mark of [`burst_mark`].
-fn burst_marked(plan: &SizingPlan<'_>, answer: &Answer<'_>) -> bool {
+/// What the marks in a table of so many choices mean; None where it has none.
+fn legend_of_choices(plan: &SizingPlan<'_>, answer: &Answer<'_>, most: usize) -> Option<Note> {
     let sizing = &answer.sizing;
-    let needs = sizing.choices.iter().any(|choice| choice.needs_burst)
-        || sizing.safer.iter().any(|row| row.needs_burst);
-    needs && plan.inputs.throttled.is_some()
+    let shown = sizing.today.iter().map(|today| &today.choice).chain(sizing.choices.iter().take(most));
+    let marked =
+        shown.filter(|choice| choice.room.is_some() && !burst_mark(plan, choice.needs_burst).is_empty());
+    burst_legend(marked.map(|choice| credits_of(&choice.volumes, sizing.instance)))
+}
+
+/// What the marks in the table of [`safer`] mean; None where it has none.
+fn legend_of_safer(plan: &SizingPlan<'_>, answer: &Answer<'_>) -> Option<Note> {
+    let marked = answer.sizing.safer.iter().filter(|row| !burst_mark(plan, row.needs_burst).is_empty());
+    burst_legend(marked.filter_map(|row| Some(credits_of(&row.candidate.as_ref()?.resolved, row.instance))))
+}
+
+/// Whether volumes have burst credits, and whether their instance has.
+fn credits_of(volumes: &Resolved, instance: Option<&InstanceType>) -> [bool; 2] {
+    let has = |limit: Option<RateLimit>| limit.is_some_and(|limit| limit.has_credits());
+    let own = &volumes.members[0];
+    let limits = instance.map(|instance| instance.limits);
+    [
+        has(own.iops) || has(own.throughput),
+        has(limits.map(|limits| limits.iops)) || has(limits.map(|limits| limits.throughput)),
+    ]
+}
+
+/// What [`burst_mark`] stands for, by the [`credits_of`] the rows that have it; None without such a row.
+fn burst_legend(marked: impl Iterator<Item = [bool; 2]>) -> Option<Note> {
+    let owner = match marked.reduce(|all, row| [all[0] || row[0], all[1] || row[1]])? {
+        [true, true] => "the volume or the instance",
+        [false, true] => "the instance",
+        [_, false] => "the volume",
+    };
+    Some(Note::caution(format!(
+        "*  only while burst credits of {owner} last. The past was throttled: the load is more than what was recorded, and uses \
+         them up sooner"
+    )))
 }
 
 /// Marks a row that depends on burst credits, where the past was throttled.
@@ -431,4 +460,29 @@ fn changes(plan: &ChangePlan) -> Vec<Section> {
     let terraform = listing(&plan.terraform);
     let terraform = terraform.map(|block| Section::new("Terraform", vec![block]).named("terraform"));
     [Section::new("How to change it", cli).named("change")].into_iter().chain(terraform).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use ebbtide_catalog::Catalog;
+
+    use super::*;
+
+    #[test]
+    fn the_legend_of_burst_credits_says_whose_they_are_and_is_there_for_a_marked_row_alone() {
+        let catalog = Catalog::builtin();
+        let volumes = |spec: &str| catalog.resolve(&spec.parse().unwrap()).unwrap();
+        let bursts = catalog.instance("r5.large").unwrap();
+        let gp2 = credits_of(&volumes("gp2:size=150GiB"), None);
+        let gp3 = credits_of(&volumes("gp3:size=150GiB"), Some(&bursts));
+        assert_eq!((gp2, gp3), ([true, false], [false, true]));
+        let owner = |rows: &[[bool; 2]]| {
+            let legend = burst_legend(rows.iter().copied())?.text;
+            Some(legend.split(" last. ").next()?.to_owned())
+        };
+        assert_eq!(owner(&[]), None);
+        assert_eq!(owner(&[gp2]).unwrap(), "*  only while burst credits of the volume");
+        assert_eq!(owner(&[gp3]).unwrap(), "*  only while burst credits of the instance");
+        assert_eq!(owner(&[gp2, gp3]).unwrap(), "*  only while burst credits of the volume or the instance");
+    }
 }
