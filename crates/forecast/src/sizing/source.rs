@@ -52,7 +52,8 @@ impl Source {
             if let Some(found) = files::of(path).filter(|_| !is_run(path)) {
                 let interval_s = request.interval.map(ebbtide_volume::Nanos::as_secs_f64);
                 let records = files::records(path, &found, interval_s)?;
-                return Self::of_folder(request, records, &path.display().to_string());
+                let shown = format!("{} ({})", path.display(), records.counts);
+                return Self::of_folder(request, records, &shown);
             }
             if path.is_dir() {
                 return of_run(path, request.arm.as_deref(), request.device.as_deref()).map(
@@ -115,7 +116,7 @@ impl Source {
     /// The loads of the files of a folder: together they are those of one machine, or each is of a volume of its own where they
     /// have other figures of the same times. Such a volume has the name of its file.
     fn of_folder(request: &SizingRequest, records: Records, shown: &str) -> Result<Vec<Self>, SizingError> {
-        let Records { files, notes } = records;
+        let Records { files, notes, .. } = records;
         let read: Vec<(PathBuf, ReadFile, Option<Recorded>)> = files
             .into_iter()
             .map(|one: Record| Ok((one.path, one.read?, one.alone)))
@@ -131,7 +132,7 @@ impl Source {
         let each = files::each(&read, |(path, file, alone)| -> Result<Vec<Self>, SizingError> {
             let alone = alone.clone().map_or_else(|| together(&[file], interval_s), Ok)?;
             let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy();
-            let of_file = Self::of_recorded(None, alone, &path.display().to_string(), &[])?;
+            let of_file = Self::of_recorded(None, alone, &path.display().to_string(), &notes)?;
             let is_only = of_file.len() == 1;
             let named = of_file.into_iter().map(|source| {
                 let name = if is_only { name.to_string() } else { format!("{name}/{}", source.volume) };

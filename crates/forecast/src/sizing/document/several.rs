@@ -9,7 +9,7 @@ use ebbtide_text::count;
 use ebbtide_volume::Nanos;
 
 use super::words::time;
-use super::{sections, slower};
+use super::{inputs, sections, slower};
 use crate::sizing::{Answer, SizingPlan};
 
 /// Volumes in the table of the answer; the others are details.
@@ -167,6 +167,7 @@ fn notes(answered: &[Answered<'_, '_>]) -> Vec<Note> {
             names(&doubtful)
         )));
     }
+    notes.extend(inputs::first_note(&notes_of_all(answered)).into_iter().map(Note::caution));
     notes.extend(slower_words(answered).map(Note::caution));
     notes.push(Note::plain(
         "each volume is sized by itself, with the same --volume and --size: name one with --device where they differ",
@@ -177,6 +178,13 @@ fn notes(answered: &[Answered<'_, '_>]) -> Vec<Note> {
         ));
     }
     notes
+}
+
+/// What was said when the files were read, and holds for all volumes.
+fn notes_of_all(answered: &[Answered<'_, '_>]) -> Vec<String> {
+    let Some(((first, _), others)) = answered.split_first() else { return Vec::new() };
+    let is_common = |note: &&String| others.iter().all(|(plan, _)| plan.source.notes.contains(note));
+    first.source.notes.iter().filter(is_common).cloned().collect()
 }
 
 /// How many answers have a p99 of an I/O that is pointed out beside today's, and the longest; None where none has.
