@@ -238,7 +238,7 @@ fn choices(plan: &SizingPlan<'_>, answer: &Answer<'_>, most: usize) -> Table {
     let row = |name: String, choice: &Choice, waits: String, p99: String| {
         [
             name,
-            choice.storage.as_ref().map_or_else(|| "-".into(), MonthlyCost::short),
+            choice.storage.as_ref().map_or_else(|| "?".into(), MonthlyCost::short),
             waits,
             p99,
             choice.room.map_or_else(
@@ -467,6 +467,18 @@ mod tests {
     use ebbtide_catalog::Catalog;
 
     use super::*;
+    use crate::sizing::tests::request;
+
+    #[test]
+    fn a_choice_without_a_price_has_a_question_mark_in_place_of_one() {
+        let catalog = Catalog::builtin();
+        let plans = SizingPlan::read(&request(), &catalog, &[]).unwrap();
+        let mut answer = Answer::of(&plans[0]);
+        answer.sizing.choices[0].storage = None;
+        let table = choices(&plans[0], &answer, 1);
+        let monthly: Vec<&str> = table.rows.iter().map(|row| row[1].text.as_str()).collect();
+        assert_eq!(monthly, ["$50.00", "?"]);
+    }
 
     #[test]
     fn the_legend_of_burst_credits_says_whose_they_are_and_is_there_for_a_marked_row_alone() {

@@ -125,13 +125,15 @@ fn by_money(answered: &[Answered<'_, '_>]) -> Table {
     });
     let row = |(plan, answer): &&Answered<'_, '_>| {
         let best = answer.sizing.choices.first();
-        let usd = |usd: Option<Usd>| usd.map_or_else(|| "-".to_owned(), |usd| usd.to_string());
+        // What has no answer costs nothing; what has one, and no price, is not known.
+        let unknown = if best.is_some() { "?" } else { "-" };
+        let usd = |usd: Option<Usd>| usd.map_or_else(|| unknown.to_owned(), |usd| usd.to_string());
         let less = match change(answer) {
             Some((old, new)) if old >= new => {
                 Cell { tone: Tone::Good, ..Cell::from(old.less(new).to_string()) }
             }
             Some((old, new)) => Cell { tone: Tone::Bad, ..Cell::from(format!("-{}", new.less(old))) },
-            None => "-".into(),
+            None => unknown.into(),
         };
         let doubt = if answer.is_sound(plan) { "" } else { " !" };
         vec![
