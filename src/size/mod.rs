@@ -37,13 +37,15 @@ pub(crate) fn run(
     if json {
         answers::print(&sized(plan, &answer));
     } else {
-        args.sections.print(&document, text_options(color, args.details), &more(args, plan))?;
+        let mut rest = more(args, plan);
+        rest.push(output::charts(args.html.as_deref()));
+        args.sections.print(&document, text_options(color, args.details), &rest.join("; "))?;
     }
     Ok(exit(plan, &answer))
 }
 
-/// The last line: whose prices, the seed of a model, and where the rest is.
-fn more(args: &SizeArgs, plan: &SizingPlan<'_>) -> String {
+/// The parts of the last line: whose prices, the seed of a model, and where the rest is. Charts are of one volume alone.
+fn more(args: &SizeArgs, plan: &SizingPlan<'_>) -> Vec<String> {
     let mut parts = vec![format!("list prices of {}", plan.region)];
     if plan.source.server.is_some() {
         parts.insert(0, format!("seed {}", plan.seed));
@@ -51,8 +53,7 @@ fn more(args: &SizeArgs, plan: &SizingPlan<'_>) -> String {
     if !args.details {
         parts.push("more: --details".to_owned());
     }
-    parts.push(output::charts(args.html.as_deref()));
-    parts.join("; ")
+    parts
 }
 
 /// Whether the answer of a volume is sound.

@@ -66,7 +66,8 @@ pub(super) fn run(
         });
     } else {
         let document = documents(&answered, &crate::version::of_results());
-        args.sections.print(&document, text_options(color, args.details), &more(args, &plans[0]))?;
+        let rest = more(args, &plans[0]).join("; ");
+        args.sections.print(&document, text_options(color, args.details), &rest)?;
     }
     let is_worse = answered.iter().any(|(plan, answer)| exit(plan, answer) == Exit::Finding);
     Ok(if is_worse { Exit::Finding } else { Exit::Clean })

@@ -271,12 +271,22 @@ fn rows_that_depend_on_burst_are_marked_where_the_past_was_throttled() {
     );
     let gp2 = text.lines().find(|line| line.starts_with("gp2:")).unwrap();
     assert!(
-        gp2.contains("x*  ") && text.contains("*  only while burst credits last. The past was throttled"),
+        gp2.contains("x*  ") && text.contains("*  only while burst credits of the volume last. The past was"),
         "{text}"
     );
     let (answer, text) = sized((0..1_440).map(minute).collect(), "free.json", 0);
     assert_eq!(row(&answer, "gp2")["needs_burst"], true);
-    assert!(!text.contains("only while burst credits last"), "{text}");
+    assert!(!text.contains("only while burst credits"), "{text}");
+    // Below the first rows an array has the mark: the legend is there, and not on the first screen.
+    let busy = |n: usize| match n % 1_440 {
+        600..615 => Minute { reads: 1_700.0, credits: 60.0, ..BUSY },
+        _ => minute(n),
+    };
+    let file = written(&dir, "array.json", &cloudwatch(&(0..2_880).map(busy).collect::<Vec<_>>()));
+    let arguments = [word(&file), "--volume", "gp2:size=150GiB"];
+    let (screen, text) = (answered(&arguments, 1), told(&arguments, 1));
+    assert!(!screen.contains('*'), "{screen}");
+    assert!(text.contains("x*  ") && text.contains("*  only while burst credits of the volume"), "{text}");
 }
 
 #[test]

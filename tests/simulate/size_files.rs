@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use crate::size::{json, refused, told, word, written};
+use crate::size::{SHOP, answered, json, refused, told, word, written};
 
 /// An export of ten minutes: so many reads and as many writes a second of 16 KiB, with more columns.
 fn export(per_second: u64, more: &[(&str, &str)]) -> String {
@@ -152,10 +152,11 @@ fn folders_of_a_collection_are_read_and_others_are_refused_with_what_is_known() 
     assert_eq!(both["load"]["intervals"].as_u64(), Some(58), "{}", both["load"]);
     assert_eq!(both["load"]["iops"]["mean"].as_f64(), Some(200.0));
     assert!(
-        both["load"]["notes"].to_string().contains("2 files: /proc/diskstats"),
+        both["load"]["source"].to_string().contains(" (2 files): /proc/diskstats"),
         "{}",
-        both["load"]["notes"]
+        both["load"]["source"]
     );
+    assert_eq!(both["load"]["notes"], serde_json::json!([]), "what pt-stalk writes beside is not missed");
     // One moment of it, by the beginning of its names.
     let moment = dir.path().join("2026_11_22_23_18_00");
     let one = json(&[word(&moment), "--size", "100GiB"], 0);
@@ -166,4 +167,26 @@ fn folders_of_a_collection_are_read_and_others_are_refused_with_what_is_known() 
         &[word(other.path()), "--size", "100GiB"],
         &["has neither the results of a run nor the record of a load", "what is known: "],
     );
+}
+
+#[test]
+fn files_of_a_folder_that_are_not_read_are_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let shop = std::fs::read_to_string(SHOP).unwrap();
+    written(&dir, "shop.csv", &shop);
+    written(&dir, "x.csv", "name,amount\napples,2\n");
+    let iostat = concat!(env!("CARGO_MANIFEST_DIR"), "/crates/captured/tests/fixtures/sysstat/human.txt");
+    written(&dir, "io.txt", &std::fs::read_to_string(iostat).unwrap());
+    let arguments = [word(dir.path()), "--volume", "gp2:size=600GiB", "--raid0", "1"];
+    let screen = || answered(&arguments, 0).split_whitespace().collect::<Vec<_>>().join(" ");
+    let note =
+        "caution: not read: io.txt (iostat; the others are CloudWatch), x.csv (no known form) caution: ";
+    let text = screen();
+    assert!(text.contains(note) && !text.contains("more note"), "{text}");
+    let source = json(&arguments, 0)["load"]["source"].to_string();
+    assert!(source.contains(" (1 file): CloudWatch"), "{source}");
+    // Of several volumes too.
+    written(&dir, "other.csv", &shop.replacen("59246", "59247", 1));
+    let text = screen();
+    assert!(text.starts_with("2 volumes (other, shop): ") && text.contains(note), "{text}");
 }

@@ -143,6 +143,7 @@ fn a_folder_of_volumes_is_sized_one_by_one_and_listed_by_money() {
         let longest = text.lines().map(|line| line.chars().count()).max().unwrap();
         assert!(longest <= columns, "{longest} columns of {columns}\n{text}");
         assert!(columns < 80 || text.lines().count() <= 24, "{text}");
+        assert!(!text.contains("charts"), "a page shows one volume: {text}");
         // What saves most comes first, and those that are not shown are counted.
         assert!(text.lines().any(|line| line == "and 6 more"), "{text}");
         let saved = text.lines().filter(|line| line.starts_with("db")).filter_map(|line| {

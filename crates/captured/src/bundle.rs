@@ -326,7 +326,8 @@ pub fn names(dir: &Path, prefix: &str) -> Vec<String> {
 }
 
 /// The time with which pt-stalk begins the names of its files, such as `2026_11_22_23_18_22`.
-fn moment(name: &str) -> Option<&str> {
+#[must_use]
+pub fn moment(name: &str) -> Option<&str> {
     let (moment, _) = name.split_once('-')?;
     let digits = |part: &str| matches!(part.len(), 2 | 4) && part.bytes().all(|byte| byte.is_ascii_digit());
     (moment.split('_').count() == 6 && moment.split('_').all(digits)).then_some(moment)

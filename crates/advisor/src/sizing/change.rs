@@ -23,9 +23,11 @@ pub fn short(spec: &Spec) -> Spec {
     Spec { volume, raid0: spec.raid0.map(|raid0| Raid0 { chunk_bytes: None, ..raid0 }) }
 }
 
-/// How to get `target`. `today` are the volumes of today, `instance` the instance type that is to be, where it changes.
+/// How to get `target`. `name` is what the volume is called, empty where that is not known; `today` are the volumes of today,
+/// `instance` the instance type that is to be, where it changes.
 #[must_use]
 pub fn plan(
+    name: &str,
     today: Option<&Resolved>,
     target: &Resolved,
     instance: Option<&str>,
@@ -43,7 +45,7 @@ pub fn plan(
         }
         None => fresh(&mut plan, target),
     }
-    terraform(&mut plan, target);
+    terraform(&mut plan, name, target);
     if let Some(instance) = instance {
         plan.cli.extend([
             "aws ec2 stop-instances --instance-ids INSTANCE_ID".to_owned(),
@@ -135,9 +137,21 @@ fn fresh(plan: &mut ChangePlan, target: &Resolved) {
     }
 }
 
-fn terraform(plan: &mut ChangePlan, target: &Resolved) {
+/// A volume's name as that of a resource of Terraform: letters, digits, `_` and `-`, with a letter or `_` first
+/// (<https://developer.hashicorp.com/terraform/language/resources/syntax>). `data` where the volume has none.
+fn resource_name(volume: &str) -> String {
+    if volume.is_empty() {
+        return "data".to_owned();
+    }
+    let allowed = |char: char| char.is_ascii_alphanumeric() || matches!(char, '_' | '-');
+    let name: String = volume.chars().map(|char| if allowed(char) { char } else { '_' }).collect();
+    let is_begun = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
+    if is_begun { name } else { format!("_{name}") }
+}
+
+fn terraform(plan: &mut ChangePlan, name: &str, target: &Resolved) {
     let volume = &target.spec.volume;
-    plan.terraform.push("resource \"aws_ebs_volume\" \"data\" {".into());
+    plan.terraform.push(format!("resource \"aws_ebs_volume\" \"{}\" {{", resource_name(name)));
     let members = target.spec.members();
     if members > 1 {
         plan.terraform.push(format!("  count             = {members}"));

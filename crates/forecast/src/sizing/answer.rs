@@ -76,6 +76,7 @@ impl<'a> Answer<'a> {
         let best = self.sizing.choices.first()?;
         let today = plan.instance.as_ref().map(|one| one.name.as_str());
         let instance = self.sizing.instance.map(|one| one.name.as_str()).filter(|name| Some(*name) != today);
-        Some(change::plan(plan.today.as_ref(), &best.volumes, instance, plan.catalog))
+        let name = &plan.source.volume;
+        Some(change::plan(name, plan.today.as_ref(), &best.volumes, instance, plan.catalog))
     }
 }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use ebbtide_captured::bundle::names;
+use ebbtide_captured::bundle::{moment, names};
 use ebbtide_captured::packed::{text, unpacked};
 use ebbtide_captured::{Input, ReadFile, Recorded, RecordedError, Unusable, read_file, together};
 use ebbtide_text::count;
@@ -14,6 +14,8 @@ use super::error::SizingError;
 
 /// Largest file that is read as a text; a trace may be larger.
 const MOST_TEXT: u64 = 256 * MIB;
+/// Files that are not read whose names are written out.
+const NAMES: usize = 4;
 /// First bytes of a zip archive.
 const ZIP: &[u8] = b"PK\x03\x04";
 
@@ -54,7 +56,9 @@ pub(super) fn of(path: &Path) -> Option<Vec<PathBuf>> {
 pub(super) struct Records {
     /// Those of one tool.
     pub(super) files: Vec<Record>,
-    /// What was left out, for people.
+    /// How many these are, and how many of the collection were not needed, for people.
+    pub(super) counts: String,
+    /// What was left out and may have been meant, for people.
     pub(super) notes: Vec<String>,
 }
 
@@ -81,11 +85,16 @@ pub(super) fn records(
 ) -> Result<Records, SizingError> {
     let mut all: Vec<(&'static str, Record)> = Vec::new();
     let mut refused = None;
+    let mut unread: Vec<String> = Vec::new();
     for file in files {
         match content(file, interval_s) {
             Content::Record(tool, record) => all.push((tool, record)),
-            Content::Refused(error) => refused = refused.or(Some(error)),
-            Content::Other => {}
+            Content::Refused(error) if refused.is_none() => refused = Some(error),
+            Content::Refused(_) => unread.push(format!("{} (cannot be used)", file_name(file))),
+            Content::Other(why) if !is_collected(path, file) => {
+                unread.push(format!("{} ({why})", file_name(file)))
+            }
+            Content::Other(_) => {}
         }
     }
     let tools = ["/proc/diskstats", "iostat", "sar", "pt-diskstats"];
@@ -94,15 +103,38 @@ pub(super) fn records(
         return Err(SizingError::NoRecord { path: path.to_owned(), refused: refused.map(Box::new) });
     };
     let (taken, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|(other, _)| *other == tool);
-    let mut notes = vec![format!("{}: {tool}", count(taken.len(), "file"))];
-    if let Some(error) = refused {
-        notes.push(format!("left out: {error}"));
-    }
-    if !others.is_empty() {
-        let names: Vec<String> = others.iter().map(|(_, record)| record.path.display().to_string()).collect();
-        notes.push(format!("of the same time, and not needed: {}", names.join(", ")));
-    }
-    Ok(Records { files: taken.into_iter().map(|(_, record)| record).collect(), notes })
+    let (beside, others): (Vec<_>, Vec<_>) =
+        others.into_iter().partition(|(_, record)| is_collected(path, &record.path));
+    let of_others = others
+        .iter()
+        .map(|(other, record)| format!("{} ({other}; the others are {tool})", file_name(&record.path)));
+    let unread: Vec<String> = of_others.chain(unread).collect();
+    let left_out = refused.map(|error| format!("left out: {error}"));
+    let files: Vec<Record> = taken.into_iter().map(|(_, record)| record).collect();
+    let counts = match beside.len() {
+        0 => count(files.len(), "file"),
+        more => format!("{}; {more} of the same time not needed", count(files.len(), "file")),
+    };
+    Ok(Records { files, counts, notes: left_out.into_iter().chain(not_read(&unread)).collect() })
+}
+
+/// The files that are not read; None where there are none.
+fn not_read(files: &[String]) -> Option<String> {
+    let first = files[..files.len().min(NAMES)].join(", ");
+    let more = files.len().saturating_sub(NAMES);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (!files.is_empty()).then(|| format!("not read: {first}{more}"))
+}
+
+fn file_name(file: &Path) -> String {
+    file.file_name().unwrap_or(file.as_os_str()).to_string_lossy().into_owned()
+}
+
+/// Whether a file is there since a collection has files of many kinds, such as pt-stalk's, or since a system hides it: nobody means it
+/// to be read.
+fn is_collected(path: &Path, file: &Path) -> bool {
+    let name = file_name(file);
+    !path.is_dir() || moment(&name).is_some() || name.starts_with('.')
 }
 
 /// What a file of a folder is.
@@ -111,12 +143,18 @@ enum Content {
     Record(&'static str, Record),
     /// A record that cannot be read.
     Refused(RecordedError),
-    /// A file of another kind: it is of the collection, and not for this.
-    Other,
+    /// A file of another kind, in words: it is of the collection, or not for this.
+    Other(&'static str),
 }
 
 fn content(file: &Path, interval_s: Option<f64>) -> Content {
-    let Ok(Some(input)) = text_of_file(file) else { return Content::Other };
+    let input = match text_of_file(file) {
+        Ok(Some(input)) => input,
+        Ok(None) => return Content::Other("no text"),
+        Err(SizingError::Empty { .. }) => return Content::Other("empty"),
+        Err(SizingError::Zip { .. }) => return Content::Other("a zip archive"),
+        Err(_) => return Content::Other("cannot be opened"),
+    };
     let alone = |interval_s| {
         let read = read_file(&input, interval_s)?;
         together(&[&read], interval_s).map(|recorded| (recorded, read))
@@ -124,9 +162,8 @@ fn content(file: &Path, interval_s: Option<f64>) -> Content {
     let record = |recorded: Option<Recorded>, read| Record { path: file.to_owned(), read, alone: recorded };
     match alone(interval_s) {
         Ok((recorded, read)) => Content::Record(recorded.tool, record(Some(recorded), Ok(read))),
-        Err(RecordedError::Unknown { .. } | RecordedError::Unusable { why: Unusable::Elsewhere(_), .. }) => {
-            Content::Other
-        }
+        Err(RecordedError::Unknown { .. }) => Content::Other("no known form"),
+        Err(RecordedError::Unusable { why: Unusable::Elsewhere(_), .. }) => Content::Other("no load"),
         // A record that lacks the length of its intervals alone is one all the same.
         Err(error) => match alone(Some(1.0)) {
             Ok((recorded, _)) => Content::Record(recorded.tool, record(None, read_file(&input, interval_s))),

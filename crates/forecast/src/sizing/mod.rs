@@ -35,7 +35,7 @@ mod tests {
 
     use super::*;
 
-    fn request() -> SizingRequest {
+    pub(super) fn request() -> SizingRequest {
         SizingRequest {
             from: vec![concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/metrics/shop-gp2.csv").into()],
             volume: Some("gp2:size=500GiB".into()),

@@ -52,7 +52,8 @@ impl Source {
             if let Some(found) = files::of(path).filter(|_| !is_run(path)) {
                 let interval_s = request.interval.map(ebbtide_volume::Nanos::as_secs_f64);
                 let records = files::records(path, &found, interval_s)?;
-                return Self::of_folder(request, records, &path.display().to_string());
+                let shown = format!("{} ({})", path.display(), records.counts);
+                return Self::of_folder(request, records, &shown);
             }
             if path.is_dir() {
                 return of_run(path, request.arm.as_deref(), request.device.as_deref()).map(
@@ -115,7 +116,7 @@ impl Source {
     /// The loads of the files of a folder: together they are those of one machine, or each is of a volume of its own where they
     /// have other figures of the same times. Such a volume has the name of its file.
     fn of_folder(request: &SizingRequest, records: Records, shown: &str) -> Result<Vec<Self>, SizingError> {
-        let Records { files, notes } = records;
+        let Records { files, notes, .. } = records;
         let read: Vec<(PathBuf, ReadFile, Option<Recorded>)> = files
             .into_iter()
             .map(|record: Record| Ok((record.path, record.read?, record.alone)))
@@ -131,7 +132,7 @@ impl Source {
         let each = read.iter().map(|(path, file, alone)| -> Result<Vec<Self>, SizingError> {
             let alone = alone.clone().map_or_else(|| together(&[file], interval_s), Ok)?;
             let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy();
-            let of_file = Self::of_recorded(None, alone, &path.display().to_string(), &[])?;
+            let of_file = Self::of_recorded(None, alone, &path.display().to_string(), &notes)?;
             let is_only = of_file.len() == 1;
             let named = of_file.into_iter().map(|source| {
                 let name = if is_only { name.to_string() } else { format!("{name}/{}", source.volume) };
@@ -163,8 +164,9 @@ impl Source {
         notes: &[String],
     ) -> Result<Vec<Self>, SizingError> {
         let origin = origin(&all);
-        let (volumes, idle) = chosen(&all, device)?;
-        let notes = || notes.iter().chain(&all.notes).cloned().chain(idle.clone()).collect();
+        let (volumes, left_out) = chosen(&all, device)?;
+        // The first note is on the first screen, and the others are among the details.
+        let notes = || left_out.iter().chain(notes).chain(&all.notes).cloned().collect();
         let of_volume = |(name, load): (String, VolumeLoad)| {
             let of = if name.is_empty() { String::new() } else { format!(" of {name}") };
             let what = format!("{shown}: {}{of}", all.tool);
@@ -230,7 +232,7 @@ fn files_of(paths: &[PathBuf]) -> Result<Files, SizingError> {
 type NamedLoads = Vec<(String, VolumeLoad)>;
 
 /// The load of the device that was named, or of the only one that did something; of metrics those of all volumes that did. With
-/// it, for people, the volumes that are left out since they did nothing.
+/// it, for people, the volumes that are left out since they did nothing, or that others than the taken device did something too.
 fn chosen(all: &Recorded, device: Option<&str>) -> Result<(NamedLoads, Option<String>), SizingError> {
     // Metrics of one volume may name none.
     let names = || all.loads.keys().filter(|name| !name.is_empty()).cloned().collect::<Vec<_>>();
@@ -241,8 +243,7 @@ fn chosen(all: &Recorded, device: Option<&str>) -> Result<(NamedLoads, Option<St
         };
     }
     let is_busy = |name: &str, load: &VolumeLoad| {
-        let works = load.intervals.iter().any(|one| one.ios() > 0.0);
-        works && !name.starts_with("loop") && !name.starts_with("ram")
+        operations(load) > 0.0 && !name.starts_with("loop") && !name.starts_with("ram")
     };
     let (busy, idle): (Vec<_>, Vec<_>) = all.loads.iter().partition(|(name, load)| is_busy(name, load));
     match busy[..] {
@@ -255,14 +256,56 @@ fn chosen(all: &Recorded, device: Option<&str>) -> Result<(NamedLoads, Option<St
             second: second.clone(),
             devices: names(),
         }),
+        [(taken, load)] if all.tool != CLOUDWATCH => {
+            let busiest = idle.iter().max_by(|a, b| operations(a.1).total_cmp(&operations(b.1)));
+            let passed_over = busiest.filter(|(_, load)| operations(load) > 0.0).map(|(other, _)| {
+                format!("the load is that of {taken}; {other} had operations too: --device names another")
+            });
+            Ok((vec![(taken.clone(), load.clone())], passed_over))
+        }
         _ => {
             let idle: Vec<&str> =
                 idle.iter().map(|(name, _)| name.as_str()).filter(|name| !name.is_empty()).collect();
-            let left_out = (all.tool == CLOUDWATCH && !idle.is_empty()).then(|| {
+            let left_out = (!idle.is_empty()).then(|| {
                 format!("left out, since the metrics have no operation of them: {}", idle.join(", "))
             });
             let taken = |(name, load): &(&String, &VolumeLoad)| ((*name).clone(), (*load).clone());
             Ok((busy.iter().map(taken).collect(), left_out))
         }
+    }
+}
+
+/// Operations of a load.
+fn operations(load: &VolumeLoad) -> f64 {
+    load.intervals.iter().map(|interval| interval.ios() * interval.seconds).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use ebbtide_observe::LoadInterval;
+
+    use super::*;
+
+    fn recorded(devices: &[(&str, f64)]) -> Recorded {
+        let load = |reads| VolumeLoad {
+            intervals: vec![LoadInterval { seconds: 10.0, reads, ..LoadInterval::default() }],
+        };
+        let loads = devices.iter().map(|(name, reads)| ((*name).to_owned(), load(*reads))).collect();
+        Recorded { tool: "iostat", together: false, loads, notes: vec!["of the tool".to_owned()] }
+    }
+
+    #[test]
+    fn a_device_that_is_taken_before_busy_loop_devices_is_named_on_the_first_screen() {
+        let all = recorded(&[("loop0", 0.0), ("loop1", 900.0), ("ram0", 5.0), ("vda", 2.0)]);
+        let sources = Source::of_recorded(None, all, "io.txt", &[]).unwrap();
+        let note = "the load is that of vda; loop1 had operations too: --device names another";
+        assert_eq!(sources[0].notes, [note, "of the tool"]);
+        let named = recorded(&[("loop1", 900.0), ("vda", 2.0)]);
+        assert_eq!(
+            Source::of_recorded(Some("loop1"), named, "io.txt", &[]).unwrap()[0].notes,
+            ["of the tool"]
+        );
+        let alone = recorded(&[("loop0", 0.0), ("vda", 2.0)]);
+        assert_eq!(Source::of_recorded(None, alone, "io.txt", &[]).unwrap()[0].notes, ["of the tool"]);
     }
 }

@@ -126,7 +126,7 @@ fn aurora_charges_each_direction_by_its_own_bytes() {
 #[test]
 fn a_change_is_made_in_place_where_aws_allows_it_and_by_a_copy_where_not() {
     let plan = |today: Option<&str>, target: &str, instance| {
-        change::plan(today.map(volume).as_ref(), &volume(target), instance, &Catalog::builtin())
+        change::plan("", today.map(volume).as_ref(), &volume(target), instance, &Catalog::builtin())
     };
     let in_place =
         plan(Some("gp2:size=500GiB"), "gp3:size=500GiB,iops=6000,throughput=250", Some("r6i.large"));
@@ -155,6 +155,23 @@ fn a_change_is_made_in_place_where_aws_allows_it_and_by_a_copy_where_not() {
     assert!(same.cli.is_empty() && same.notes[0].contains("nothing to change"), "{same:?}");
     let new = plan(None, "io2:size=100GiB,iops=2000", None);
     assert!(new.cli[0].contains("--volume-type io2 --size 100 --iops 2000"), "{new:?}");
+}
+
+#[test]
+fn a_resource_of_terraform_has_the_name_of_the_volume_as_far_as_it_may() {
+    let first_line = |name: &str| {
+        let plan = change::plan(name, None, &volume("gp3:size=500GiB"), None, &Catalog::builtin());
+        plan.terraform[0].clone()
+    };
+    for (name, resource) in [
+        ("", "data"),
+        ("vol-0123456789abcdef0", "vol-0123456789abcdef0"),
+        ("fleet/db 1.eu", "fleet_db_1_eu"),
+        ("1st", "_1st"),
+        ("-", "_-"),
+    ] {
+        assert_eq!(first_line(name), format!("resource \"aws_ebs_volume\" \"{resource}\" {{"));
+    }
 }
 
 #[test]

@@ -110,7 +110,12 @@ pub(super) fn left_out(plan: &SizingPlan<'_>) -> Vec<String> {
     if plan.source.server.is_some() {
         return Vec::new();
     }
-    let Some((first, more)) = plan.source.notes.split_first() else { return Vec::new() };
+    first_note(&plan.source.notes)
+}
+
+/// The first of some notes on the files, and how many there are more.
+pub(super) fn first_note(notes: &[String]) -> Vec<String> {
+    let Some((first, more)) = notes.split_first() else { return Vec::new() };
     let more =
         (!more.is_empty()).then(|| format!("{} on the files: --details", count(more.len(), "more note")));
     [Some(first.clone()), more].into_iter().flatten().collect()

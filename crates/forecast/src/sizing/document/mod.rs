@@ -15,9 +15,10 @@ use ebbtide_advisor::sizing::change::{self, ChangePlan};
 use ebbtide_advisor::sizing::{
     ARRAY_OPERATION, CheaperArray, Choice, InstanceChoice, QueueRule, Safer, Safety, Today,
 };
-use ebbtide_catalog::{MonthlyCost, Usd};
+use ebbtide_catalog::{InstanceType, MonthlyCost, Resolved, Usd};
 use ebbtide_report::{Block, Cell, Fact, Listing, Note, Report, Section, Table};
 use ebbtide_text::{figure, latency, percent};
+use ebbtide_volume::{Nanos, RateLimit};
 
 pub use self::several::{StorageTogether, documents, volume_name};
 pub(super) use self::words::instances_skipped;
@@ -42,13 +43,14 @@ pub fn document(plan: &SizingPlan<'_>, answer: &Answer<'_>, version: &str) -> Re
     }
 }
 
-/// The answer for one volume: what is printed of each of several.
+/// The answer for one volume: what is printed of each of several. All but the first have a word of their own, whatever their heading.
 fn sections(plan: &SizingPlan<'_>, answer: &Answer<'_>) -> Vec<Section> {
     let change = answer.change(plan);
     let next = change.as_ref().and_then(|change| change.cli.first());
     let mut sections = vec![first(plan, answer, next), inputs::section(plan).details()];
     if let Some(today) = &answer.sizing.today {
-        sections.push(Section::new("Today", vec![Block::Facts(today::facts(plan, today))]).details());
+        let facts = vec![Block::Facts(today::facts(plan, today))];
+        sections.push(Section::new("Today", facts).named("today").details());
     }
     if let Some(best) = answer.sizing.choices.first() {
         sections.push(
@@ -56,10 +58,13 @@ fn sections(plan: &SizingPlan<'_>, answer: &Answer<'_>) -> Vec<Section> {
                 .named("answer")
                 .details(),
         );
-        let all = vec![Block::Table(choices(plan, answer, answer.sizing.choices.len()))];
+        let every = answer.sizing.choices.len();
+        let mut all = vec![Block::Table(choices(plan, answer, every))];
+        all.extend(legend_of_choices(plan, answer, every).map(|legend| Block::Notes(vec![legend])));
         sections.push(Section::new("All choices", all).named("choices").details());
         sections.extend(instances(answer).map(Section::details));
-        let safer = vec![Block::Table(safer(plan, answer))];
+        let mut safer = vec![Block::Table(safer(plan, answer))];
+        safer.extend(legend_of_safer(plan, answer).map(|legend| Block::Notes(vec![legend])));
         sections.push(Section::new("More safety", safer).named("safety").details());
     }
     if let Some(rule) = &answer.queue_rule {
@@ -126,23 +131,15 @@ fn notes(plan: &SizingPlan<'_>, answer: &Answer<'_>) -> Vec<Note> {
     notes.extend(inputs::left_out(plan).into_iter().map(Note::caution));
     let sizing = &answer.sizing;
     let Some(best) = sizing.choices.first() else { return notes };
-    if let Some(today) = &sizing.today {
-        let (before, after) = (today.latency(0.99), best.carried.latency(0.99));
-        if after.0 as f64 > SLOWER * before.0 as f64 {
-            notes.push(Note::caution(format!(
-                "its p99 of an I/O is {}, today's {}: --p99 {}us keeps today's",
-                time(after),
-                time(before),
-                before.as_us() + 1
-            )));
-        }
+    if let Some((before, after)) = slower(answer) {
+        notes.push(Note::caution(format!(
+            "its p99 of an I/O is {}, today's {}: --p99 {}us keeps today's",
+            time(after),
+            time(before),
+            before.as_us() + 1
+        )));
     }
-    if burst_marked(plan, answer) {
-        notes.push(Note::caution(
-            "*  only while burst credits last. The past was throttled: the load is more than what was recorded, and uses them up \
-             sooner",
-        ));
-    }
+    notes.extend(legend_of_choices(plan, answer, FIRST_CHOICES));
     notes.extend(instance_note(plan, answer, best).map(Note::plain));
     if sizing.instance.is_none() {
         notes.push(Note::plain("no instance was named (--instance): its EBS limits are not looked at"));
@@ -165,6 +162,13 @@ fn notes(plan: &SizingPlan<'_>, answer: &Answer<'_>) -> Vec<Note> {
     notes
 }
 
+/// The p99 of an I/O of today's volume, and that of the answer, where it is so much longer that it is pointed out; None elsewhere.
+fn slower(answer: &Answer<'_>) -> Option<(Nanos, Nanos)> {
+    let (best, today) = (answer.sizing.choices.first()?, answer.sizing.today.as_ref()?);
+    let (before, after) = (today.latency(0.99), best.carried.latency(0.99));
+    (after.0 as f64 > SLOWER * before.0 as f64).then_some((before, after))
+}
+
 /// The instance of the answer, which is no part of the storage's money; None where none was named.
 fn instance_note(plan: &SizingPlan<'_>, answer: &Answer<'_>, best: &Choice) -> Option<String> {
     let instance = answer.sizing.instance?;
@@ -180,12 +184,43 @@ fn instance_note(plan: &SizingPlan<'_>, answer: &Answer<'_>, best: &Choice) -> O
     Some(format!("the instance stands apart: {} for {usd} a month{difference}", instance.name))
 }
 
-/// Whether a row has the mark of [`burst_mark`].
-fn burst_marked(plan: &SizingPlan<'_>, answer: &Answer<'_>) -> bool {
+/// What the marks in a table of so many choices mean; None where it has none.
+fn legend_of_choices(plan: &SizingPlan<'_>, answer: &Answer<'_>, most: usize) -> Option<Note> {
     let sizing = &answer.sizing;
-    let needs = sizing.choices.iter().any(|choice| choice.needs_burst)
-        || sizing.safer.iter().any(|row| row.needs_burst);
-    needs && plan.inputs.throttled.is_some()
+    let shown = sizing.today.iter().map(|today| &today.choice).chain(sizing.choices.iter().take(most));
+    let marked =
+        shown.filter(|choice| choice.room.is_some() && !burst_mark(plan, choice.needs_burst).is_empty());
+    burst_legend(marked.map(|choice| credits_of(&choice.volumes, sizing.instance)))
+}
+
+/// What the marks in the table of [`safer`] mean; None where it has none.
+fn legend_of_safer(plan: &SizingPlan<'_>, answer: &Answer<'_>) -> Option<Note> {
+    let marked = answer.sizing.safer.iter().filter(|row| !burst_mark(plan, row.needs_burst).is_empty());
+    burst_legend(marked.filter_map(|row| Some(credits_of(&row.candidate.as_ref()?.resolved, row.instance))))
+}
+
+/// Whether volumes have burst credits, and whether their instance has.
+fn credits_of(volumes: &Resolved, instance: Option<&InstanceType>) -> [bool; 2] {
+    let has = |limit: Option<RateLimit>| limit.is_some_and(|limit| limit.has_credits());
+    let own = &volumes.members[0];
+    let limits = instance.map(|instance| instance.limits);
+    [
+        has(own.iops) || has(own.throughput),
+        has(limits.map(|limits| limits.iops)) || has(limits.map(|limits| limits.throughput)),
+    ]
+}
+
+/// What [`burst_mark`] stands for, by the [`credits_of`] the rows that have it; None without such a row.
+fn burst_legend(marked: impl Iterator<Item = [bool; 2]>) -> Option<Note> {
+    let owner = match marked.reduce(|all, row| [all[0] || row[0], all[1] || row[1]])? {
+        [true, true] => "the volume or the instance",
+        [false, true] => "the instance",
+        [_, false] => "the volume",
+    };
+    Some(Note::caution(format!(
+        "*  only while burst credits of {owner} last. The past was throttled: the load is more than what was recorded, and uses \
+         them up sooner"
+    )))
 }
 
 /// Marks a row that depends on burst credits, where the past was throttled.
@@ -203,7 +238,7 @@ fn choices(plan: &SizingPlan<'_>, answer: &Answer<'_>, most: usize) -> Table {
     let row = |name: String, choice: &Choice, waits: String, p99: String| {
         [
             name,
-            choice.storage.as_ref().map_or_else(|| "-".into(), MonthlyCost::short),
+            choice.storage.as_ref().map_or_else(|| "?".into(), MonthlyCost::short),
             waits,
             p99,
             choice.room.map_or_else(
@@ -423,6 +458,43 @@ fn changes(plan: &ChangePlan) -> Vec<Section> {
     let mut cli: Vec<Block> = listing(&plan.cli).into_iter().collect();
     cli.push(Block::Notes(plan.notes.iter().map(Note::plain).collect()));
     let terraform = listing(&plan.terraform);
-    let terraform = terraform.map(|block| Section::new("Terraform", vec![block]));
+    let terraform = terraform.map(|block| Section::new("Terraform", vec![block]).named("terraform"));
     [Section::new("How to change it", cli).named("change")].into_iter().chain(terraform).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use ebbtide_catalog::Catalog;
+
+    use super::*;
+    use crate::sizing::tests::request;
+
+    #[test]
+    fn a_choice_without_a_price_has_a_question_mark_in_place_of_one() {
+        let catalog = Catalog::builtin();
+        let plans = SizingPlan::read(&request(), &catalog, &[]).unwrap();
+        let mut answer = Answer::of(&plans[0]);
+        answer.sizing.choices[0].storage = None;
+        let table = choices(&plans[0], &answer, 1);
+        let monthly: Vec<&str> = table.rows.iter().map(|row| row[1].text.as_str()).collect();
+        assert_eq!(monthly, ["$50.00", "?"]);
+    }
+
+    #[test]
+    fn the_legend_of_burst_credits_says_whose_they_are_and_is_there_for_a_marked_row_alone() {
+        let catalog = Catalog::builtin();
+        let volumes = |spec: &str| catalog.resolve(&spec.parse().unwrap()).unwrap();
+        let bursts = catalog.instance("r5.large").unwrap();
+        let gp2 = credits_of(&volumes("gp2:size=150GiB"), None);
+        let gp3 = credits_of(&volumes("gp3:size=150GiB"), Some(&bursts));
+        assert_eq!((gp2, gp3), ([true, false], [false, true]));
+        let owner = |rows: &[[bool; 2]]| {
+            let legend = burst_legend(rows.iter().copied())?.text;
+            Some(legend.split(" last. ").next()?.to_owned())
+        };
+        assert_eq!(owner(&[]), None);
+        assert_eq!(owner(&[gp2]).unwrap(), "*  only while burst credits of the volume");
+        assert_eq!(owner(&[gp3]).unwrap(), "*  only while burst credits of the instance");
+        assert_eq!(owner(&[gp2, gp3]).unwrap(), "*  only while burst credits of the volume or the instance");
+    }
 }

@@ -30,8 +30,10 @@ pub(super) fn section(all: &[Platform], region: &str) -> Section {
 }
 
 fn row(platform: &Platform) -> Vec<Cell> {
-    // Without anything missing there is nothing to price: no instance, or no way to meet the objective.
-    let unknown = if platform.missing.is_empty() { "-" } else { "?" };
+    // A platform that does not meet the objective has nothing to price. Elsewhere what has no figure is charged and not known: a
+    // price is missing, or no instance was named.
+    let is_charged = !platform.missing.is_empty() || platform.storage_usd.is_some();
+    let unknown = if is_charged { "?" } else { "-" };
     let usd = |usd: Option<Usd>| usd.map_or_else(|| unknown.to_owned(), |usd| usd.to_string());
     let sum = |usd: Option<[Usd; 2]>| usd.map_or_else(|| unknown.to_owned(), range);
     [
@@ -85,4 +87,31 @@ fn unpriced(all: &[Platform], region: &str) -> Vec<String> {
 /// An amount, from the least to the most.
 fn range([least, most]: [Usd; 2]) -> String {
     if least == most { least.to_string() } else { format!("{least} to {most}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cells(storage_usd: Option<Usd>) -> Vec<String> {
+        let platform = Platform {
+            name: "RDS, gp3".into(),
+            what: "600 GiB".into(),
+            storage_usd,
+            io_usd: None,
+            instance_usd: None,
+            total_usd: None,
+            with_standby_usd: None,
+            missing: Vec::new(),
+            notes: Vec::new(),
+        };
+        row(&platform).into_iter().skip(2).map(|cell| cell.text).collect()
+    }
+
+    #[test]
+    fn what_is_charged_and_not_known_is_no_dash() {
+        // No instance was named: I/O alone is not charged.
+        assert_eq!(cells(Some(Usd::from_micros(69_000_000))), ["$69.00", "-", "?", "?", "?"]);
+        assert_eq!(cells(None), ["-"; 5], "it does not meet the objective");
+    }
 }

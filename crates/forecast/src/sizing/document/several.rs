@@ -6,8 +6,10 @@ use ebbtide_advisor::sizing::change::short;
 use ebbtide_catalog::Usd;
 use ebbtide_report::{Block, Cell, Note, Report, Section, Table, Tone};
 use ebbtide_text::count;
+use ebbtide_volume::Nanos;
 
-use super::sections;
+use super::words::time;
+use super::{inputs, sections, slower};
 use crate::sizing::{Answer, SizingPlan};
 
 /// Volumes in the table of the answer; the others are details.
@@ -65,11 +67,15 @@ pub fn documents(answered: &[Answered<'_, '_>], version: &str) -> Report {
     ];
     let mut all = vec![Section::new("", blocks)];
     for (plan, answer) in answered {
-        let mut of_volume = sections(plan, answer);
-        if let Some(first) = of_volume.first_mut() {
-            first.heading = volume_name(plan).to_owned();
-        }
-        all.extend(of_volume.into_iter().map(Section::details));
+        let name = volume_name(plan);
+        let of_volume = |section: Section| {
+            let heading = match section.heading.as_str() {
+                "" => name.to_owned(),
+                heading => format!("{name}: {heading}"),
+            };
+            Section { heading, ..section }.details()
+        };
+        all.extend(sections(plan, answer).into_iter().map(of_volume));
     }
     Report {
         title: count(answered.len(), "volume"),
@@ -104,25 +110,30 @@ fn names(all: &[&str]) -> String {
     if all.len() > NAMES { format!("{first} and {} more", all.len() - NAMES) } else { first }
 }
 
-/// A row for each volume: where most is saved first; without a volume of today the dearest first.
+/// A row for each volume: where most is saved first; without a volume of today the dearest first; the doubtful before their equals.
 fn by_money(answered: &[Answered<'_, '_>]) -> Table {
     let mut sorted: Vec<&Answered<'_, '_>> = answered.iter().collect();
     let change = |answer: &Answer<'_>| Some((old_usd(answer)?, new_usd(answer)?));
-    // What costs more than today comes last.
-    sorted.sort_by_key(|(_, answer)| match change(answer) {
-        Some((old, new)) if old >= new => (0, Reverse(old.less(new))),
-        None => (1, Reverse(new_usd(answer).unwrap_or(Usd::from_micros(0)))),
-        Some((old, new)) => (2, Reverse(new.less(old))),
+    // What costs more than today comes last. Of equals the doubtful come first: rows below the first ones are not shown.
+    sorted.sort_by_key(|(plan, answer)| {
+        let (rank, money) = match change(answer) {
+            Some((old, new)) if old >= new => (0, old.less(new)),
+            None => (1, new_usd(answer).unwrap_or(Usd::from_micros(0))),
+            Some((old, new)) => (2, new.less(old)),
+        };
+        (rank, Reverse(money), answer.is_sound(plan))
     });
     let row = |(plan, answer): &&Answered<'_, '_>| {
         let best = answer.sizing.choices.first();
-        let usd = |usd: Option<Usd>| usd.map_or_else(|| "-".to_owned(), |usd| usd.to_string());
+        // What has no answer costs nothing; what has one, and no price, is not known.
+        let unknown = if best.is_some() { "?" } else { "-" };
+        let usd = |usd: Option<Usd>| usd.map_or_else(|| unknown.to_owned(), |usd| usd.to_string());
         let less = match change(answer) {
             Some((old, new)) if old >= new => {
                 Cell { tone: Tone::Good, ..Cell::from(old.less(new).to_string()) }
             }
             Some((old, new)) => Cell { tone: Tone::Bad, ..Cell::from(format!("-{}", new.less(old))) },
-            None => "-".into(),
+            None => unknown.into(),
         };
         let doubt = if answer.is_sound(plan) { "" } else { " !" };
         vec![
@@ -158,6 +169,8 @@ fn notes(answered: &[Answered<'_, '_>]) -> Vec<Note> {
             names(&doubtful)
         )));
     }
+    notes.extend(inputs::first_note(&notes_of_all(answered)).into_iter().map(Note::caution));
+    notes.extend(slower_words(answered).map(Note::caution));
     notes.push(Note::plain(
         "each volume is sized by itself, with the same --volume and --size: name one with --device where they differ",
     ));
@@ -167,4 +180,109 @@ fn notes(answered: &[Answered<'_, '_>]) -> Vec<Note> {
         ));
     }
     notes
+}
+
+/// What was said when the files were read, and holds for all volumes.
+fn notes_of_all(answered: &[Answered<'_, '_>]) -> Vec<String> {
+    let Some(((first, _), others)) = answered.split_first() else { return Vec::new() };
+    let is_common = |note: &&String| others.iter().all(|(plan, _)| plan.source.notes.contains(note));
+    first.source.notes.iter().filter(is_common).cloned().collect()
+}
+
+/// How many answers have a p99 of an I/O that is pointed out beside today's, and the longest; None where none has.
+fn slower_words(answered: &[Answered<'_, '_>]) -> Option<String> {
+    let all: Vec<(&str, Nanos, Nanos)> = answered
+        .iter()
+        .filter_map(|(plan, answer)| {
+            let (before, after) = slower(answer)?;
+            Some((volume_name(plan), before, after))
+        })
+        .collect();
+    let (_, before, after) = all.iter().max_by_key(|(_, _, after)| *after)?;
+    let shortest = all.iter().map(|(_, before, _)| *before).min()?;
+    let slow: Vec<&str> = all.iter().map(|(name, _, _)| *name).collect();
+    let have = if all.len() == 1 { "has" } else { "have" };
+    Some(format!(
+        "{} of {} {have} a longer p99 of an I/O than today ({}), at most {} in place of {}: --p99 {}us keeps today's",
+        all.len(),
+        count(answered.len(), "answer"),
+        names(&slow),
+        time(*after),
+        time(*before),
+        shortest.as_us() + 1
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use ebbtide_advisor::sizing::LittlesLaw;
+    use ebbtide_catalog::Catalog;
+    use ebbtide_report::TextOptions;
+
+    use super::*;
+    use crate::sizing::tests::request;
+
+    /// The plans of volumes with these names and specs of today, whose load is that of a shop.
+    fn plans<'a>(catalog: &'a Catalog, volumes: &[(&str, &str)]) -> Vec<SizingPlan<'a>> {
+        let plan = |(name, spec): &(&str, &str)| {
+            let mut request = request();
+            request.volume = Some((*spec).to_owned());
+            let mut plan = SizingPlan::read(&request, catalog, &[]).unwrap().remove(0);
+            (*name).clone_into(&mut plan.source.volume);
+            plan
+        };
+        volumes.iter().map(plan).collect()
+    }
+
+    fn document<'a>(plans: &'a [SizingPlan<'a>]) -> Report {
+        let answered: Vec<Answered<'a, 'a>> = plans.iter().map(|plan| (plan, Answer::of(plan))).collect();
+        documents(&answered, "0")
+    }
+
+    /// The answers as text without details, on a terminal so wide that no sentence is wrapped.
+    fn screen<'a>(plans: &'a [SizingPlan<'a>]) -> String {
+        document(plans).to_text(TextOptions { columns: 2_000, color: false, details: false })
+    }
+
+    #[test]
+    fn a_section_of_each_volume_says_whose_it_is() {
+        let catalog = Catalog::builtin();
+        let plans = plans(&catalog, &[("vol-0a", "gp2:size=600GiB"), ("2 shops", "gp2:size=600GiB")]);
+        let document = document(&plans);
+        let shown = |word: &str| {
+            let report = document.only(&[word.to_owned()]).unwrap();
+            report.to_text(TextOptions { columns: 80, color: false, details: true })
+        };
+        let terraform = shown("terraform");
+        for words in ["vol-0a: Terraform\n", "\"vol-0a\" {", "2 shops: Terraform\n", "\"_2_shops\" {"] {
+            assert!(terraform.contains(words), "{words}: {terraform}");
+        }
+        assert!(shown("today").contains("2 shops: Today\n"));
+        assert!(shown("vol-0a").starts_with("vol-0a\n"));
+    }
+
+    #[test]
+    fn volumes_whose_answer_is_slower_than_today_are_counted() {
+        let catalog = Catalog::builtin();
+        let plans = plans(&catalog, &[("slow", "gp2:size=600GiB"), ("same", "gp3:size=600GiB,iops=3400")]);
+        let text = screen(&plans);
+        let caution = "caution: 1 of 2 answers has a longer p99 of an I/O than today (slow), at most 2.01 ms in place of 1.41 ms: \
+                       --p99 1411us keeps today's\n";
+        assert!(text.contains(caution), "{text}");
+        assert!(!screen(&plans[1..]).contains("a longer p99"), "{text}");
+    }
+
+    #[test]
+    fn a_doubtful_answer_comes_before_its_equals() {
+        let catalog = Catalog::builtin();
+        let names = ["a", "b", "c", "d", "e", "f", "g", "h"].map(|name| (name, "gp2:size=600GiB"));
+        let mut plans = plans(&catalog, &names);
+        // Figures that contradict each other: the answer and its cost are the same.
+        plans[7].inputs.little =
+            Some(LittlesLaw { agrees_pct: 0.0, window_s: 300.0, queue: 1.0, expected: 9.0 });
+        let text = screen(&plans);
+        let rows: Vec<&str> =
+            text.lines().skip_while(|line| !line.starts_with("Volume ")).skip(1).take(2).collect();
+        assert!(rows[0].starts_with("h !") && rows[1].starts_with("a "), "{text}");
+    }
 }
