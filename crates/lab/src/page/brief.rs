@@ -4,7 +4,7 @@
 use std::cmp::Ordering;
 
 use ebbtide_analysis::stats::Interval;
-use ebbtide_analysis::summary::{Headline, Undecided, headline};
+use ebbtide_analysis::summary::{Headline, Undecided, headline, too_few_trials};
 use ebbtide_report::{Block, Cell, Listing, Medium, Note, Section, Table, Tone};
 use ebbtide_text::shell_words::{quoted, unquoted};
 use ebbtide_text::{change, change_interval, figure, latency};
@@ -41,7 +41,7 @@ fn answer(page: &PageContext, headline: Option<&Headline>) -> String {
     let Some(headline) = headline else { return "Nothing was measured: no trial counts.".to_owned() };
     let price = headline.sides.and_then(|(arm, baseline)| price(page, arm, baseline));
     // A name of an arm stays as it is.
-    let words = ["no ", "from ", "with "].iter().any(|begin| headline.verdict.starts_with(begin));
+    let words = ["no ", "from ", "with ", "too "].iter().any(|begin| headline.verdict.starts_with(begin));
     let verdict = if words { text::capital(&headline.verdict) } else { headline.verdict.clone() };
     format!("{verdict}{}.", price.unwrap_or_default())
 }
@@ -165,7 +165,10 @@ fn ratio(page: &PageContext, row: &Row) -> Cell {
     let tone = match compared.verdict {
         Verdict::Faster => Tone::Good,
         Verdict::Slower => Tone::Bad,
-        Verdict::NoDifferenceSeen if Undecided::of_comparison(page.summary, compared).is_none() => {
+        Verdict::NoDifferenceSeen
+            if Undecided::of_comparison(page.summary, compared).is_none()
+                && too_few_trials(page.summary, compared).is_none() =>
+        {
             Tone::Plain
         }
         Verdict::NoDifferenceSeen | Verdict::NotComparable { .. } => Tone::Caution,
@@ -184,10 +187,14 @@ fn common_baseline<'a>(page: &'a PageContext) -> Option<&'a str> {
     same.then(|| page.name(first))
 }
 
-/// The remark that matters most, in its first sentence, and how many there are.
+/// The remark that matters most, in its first sentence, and how many there are. Where trials are too few for a verdict, it is
+/// that of their number.
 fn remark(page: &PageContext) -> Option<Block> {
+    let mut comparisons = page.summary.comparisons.iter();
+    let is_few = comparisons.any(|compared| too_few_trials(page.summary, compared).is_some());
     let mut remarks: Vec<_> = page.summary.notes.iter().collect();
-    remarks.sort_by_key(|remark| verdict::weight(remark));
+    let is_of_number = |text: &str| is_few && text.starts_with("Two trials only");
+    remarks.sort_by_key(|remark| (!is_of_number(&remark.text), verdict::weight(remark)));
     let first = super::notes::sentence(page, remarks.first()?);
     Some(first_remark(&first, remarks.len() - 1))
 }
@@ -224,9 +231,10 @@ pub fn brief(remark: &str) -> String {
 fn commands(page: &PageContext, out: &str) -> Vec<String> {
     let again = &page.run.command;
     let undecided = page.summary.comparisons.iter().filter_map(|compared| {
-        match Undecided::of_comparison(page.summary, compared)? {
-            Undecided::Corrected { repeats, .. } => repeats,
-            Undecided::Small(_) => None,
+        match Undecided::of_comparison(page.summary, compared) {
+            Some(Undecided::Corrected { repeats, .. }) => repeats,
+            Some(Undecided::Small(_)) => None,
+            None => too_few_trials(page.summary, compared),
         }
     });
     let mut commands: Vec<String> = undecided
