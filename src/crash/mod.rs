@@ -375,7 +375,8 @@ fn replay(
         let lab::Replayed { then, now, recovered, same, server, .. } = &replayed;
         answers::print(&Replayed { then, now, recovered: *recovered, same: *same, server });
     } else {
-        let document = lab::page::replayed(&replayed, &home.root().display().to_string());
+        let root = home.root().display().to_string();
+        let document = lab::page::replayed(&replayed, (!args.keep_running).then_some(root.as_str()));
         write(&document.to_text(text))?;
     }
     if args.keep_running && replayed.now.recovery.is_none() {
