@@ -169,6 +169,14 @@ pub(crate) fn answer(path: &Path, arguments: &[&str]) -> Result<String, ServerEr
     Err(not_a_server(format!("says '{words}'")))
 }
 
+/// The name and version of a server out of [`Binary::text`], such as `MariaDB 10.11.19`; the text where neither can be read.
+#[must_use]
+pub fn short_name(text: &str) -> String {
+    // Of a program that was not started the text begins with both.
+    let begin = || text.split_once(" (").map_or(text, |(begin, _)| begin).trim().to_owned();
+    parse_version(text).map_or_else(begin, |(flavour, version)| format!("{flavour} {version}"))
+}
+
 /// Reads `PROGRAM  Ver VERSION for SYSTEM on MACHINE (DISTRIBUTION)`.
 pub(crate) fn parse_version(text: &str) -> Option<(Flavour, Version)> {
     let mut words = text.split_whitespace();
@@ -191,6 +199,18 @@ pub(crate) fn parse_version(text: &str) -> Option<(Flavour, Version)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_has_a_short_name_by_its_own_words_and_by_those_of_its_package() {
+        for text in [
+            "/usr/sbin/mariadbd  Ver 10.11.19-MariaDB-0+deb12u1 for debian-linux-gnu on x86_64 (Debian 12)\n",
+            "MariaDB 10.11.19 (/usr/sbin/mariadbd, package mariadb-server-core 1:10.11.19-0+deb12u1)",
+        ] {
+            assert_eq!(short_name(text), "MariaDB 10.11.19");
+        }
+        assert_eq!(short_name("mysqld  Ver 9.7.4 for Linux on x86_64 (MySQL Community)"), "MySQL 9.7.4");
+        assert_eq!(short_name(" something else\n"), "something else");
+    }
 
     #[test]
     fn versions_are_read_from_the_output_of_servers() {

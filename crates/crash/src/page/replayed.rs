@@ -144,7 +144,13 @@ fn telling(log: &[String]) -> Vec<String> {
 /// Kinds of verdict in a few words.
 #[must_use]
 pub fn found(kinds: &[VerdictKind]) -> String {
-    let words: Vec<String> = kinds.iter().map(|kind| kind_name(*kind).to_lowercase()).collect();
+    let mut words: Vec<String> = Vec::new();
+    for kind in kinds {
+        let name = kind_name(*kind).to_lowercase();
+        if !words.contains(&name) {
+            words.push(name);
+        }
+    }
     if words.is_empty() { "clean".to_owned() } else { list(&words) }
 }
 
