@@ -18,8 +18,10 @@ const FIRST_ROWS: usize = 7;
 const FIRST_LONG_ROWS: usize = 4;
 /// A name that is longer wraps beside the figures.
 const LONG_NAME: usize = 24;
-/// Characters of a remark on the screen.
+/// A remark that is longer ends behind a clause.
 const REMARK: usize = 150;
+/// What is shorter is no clause to end behind, but the name of an arm or the begin of a list.
+const CLAUSE: usize = 60;
 
 /// `out` is the directory of the results, for the commands; empty where it has no place yet.
 pub(super) fn section(page: &PageContext, out: &str) -> Section {
@@ -216,15 +218,33 @@ pub fn interval_detail(interval: Option<Interval>) -> String {
     interval.map_or_else(String::new, |text| text.trim_end_matches(" times").to_owned())
 }
 
-/// The first sentence of a text, cut where it is long.
+/// The first sentence of a text. Where it is long, it ends behind one of its clauses; without one it stays whole.
 #[must_use]
 pub fn brief(remark: &str) -> String {
     let first = remark.split_once(". ").map_or(remark, |(first, _)| first).trim_end_matches('.');
     if first.chars().count() <= REMARK {
         return format!("{first}.");
     }
-    let cut: String = first.chars().take(REMARK - 3).collect();
-    format!("{}...", cut.rsplit_once(' ').map_or(cut.as_str(), |(words, _)| words))
+    format!("{}.", &first[..clause_end(first)])
+}
+
+/// Where the last clause ends that fits into [`REMARK`]; the end of the sentence where none does.
+fn clause_end(sentence: &str) -> usize {
+    let mut brackets = 0_usize;
+    let mut ends: Vec<(bool, usize)> = Vec::new();
+    for (count, (place, letter)) in sentence.char_indices().enumerate() {
+        let fits = brackets == 0 && (CLAUSE..REMARK).contains(&count);
+        match letter {
+            '(' => brackets += 1,
+            ')' => brackets = brackets.saturating_sub(1),
+            ':' | ';' | ',' if fits && sentence[place + 1..].starts_with(' ') => {
+                ends.push((letter != ',', place));
+            }
+            _ => {}
+        }
+    }
+    // A comma may be one of a list: any other sign goes before it.
+    ends.into_iter().max().map_or(sentence.len(), |(_, place)| place)
 }
 
 /// More trials where they would decide, other volumes in virtual time, and the same run again.
@@ -276,9 +296,19 @@ mod tests {
     }
 
     #[test]
-    fn a_remark_is_its_first_sentence_and_never_long() {
+    fn a_remark_is_its_first_sentence_and_ends_at_the_end_of_a_clause() {
         assert_eq!(brief("Trial 1 drifted. Measure for longer."), "Trial 1 drifted.");
-        let long = brief(&"word ".repeat(60));
-        assert!(long.ends_with("word...") && long.chars().count() <= REMARK, "{long}");
+        let begin = "flush-2 / units-16k: Stint 1: its throughput is not counted: a thread of the load waited for a \
+                     processor 35% of the time, more than 25%";
+        let long = format!("{begin}: this machine limits the load, not the server. Measure on another one.");
+        assert_eq!(brief(&long), format!("{begin}."));
+        let listed = format!("{} of the load (a: b, c), and more {}", "word ".repeat(12), "word ".repeat(30));
+        assert_eq!(brief(&listed), format!("{} of the load (a: b, c).", "word ".repeat(12)));
+        let whole = "word ".repeat(60);
+        assert_eq!(
+            brief(whole.trim_end()),
+            format!("{}.", whole.trim_end()),
+            "it has no clause to end behind"
+        );
     }
 }
