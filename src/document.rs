@@ -91,6 +91,11 @@ pub(crate) fn charts(page: Option<&Path>) -> String {
     page.map_or_else(|| "charts: --html FILE".to_owned(), |path| format!("charts: {}", path.display()))
 }
 
+/// The width of the terminal on standard output; None where it is none, and text is for a program or a file.
+pub(crate) fn terminal_columns() -> Option<usize> {
+    std::io::stdout().is_terminal().then(columns)
+}
+
 /// $COLUMNS, as shells set it, then the terminal's width, then [`COLUMNS`].
 fn columns() -> usize {
     let given =
