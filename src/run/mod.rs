@@ -34,7 +34,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::answers::{self, DeletedAll, Listed, RunEnded, RunPlan};
 use crate::cli::Command;
-use crate::document::{ColorWhen, print, text_options};
+use crate::document::{ColorWhen, fitted, print, text_options};
 use crate::exit::{Exit, Refusal};
 use crate::home::HomePath;
 use crate::refusal::refuse_overrides;
@@ -388,7 +388,7 @@ pub(crate) fn list(crash: bool, json: bool) -> Exit {
         let all = all.map(|one| Listed { name: one.name, title: &one.title, question: &one.question });
         answers::print(&all.collect::<Vec<_>>());
     } else {
-        line(&words::plan::list(shipped, if crash { "crash" } else { "run" }));
+        line(&fitted(words::plan::list(shipped, if crash { "crash" } else { "run" })));
     }
     Exit::Clean
 }
