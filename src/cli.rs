@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::config::ConfigCommand;
 use crate::crash::CrashArgs;
@@ -87,6 +88,40 @@ pub(crate) enum Command {
     ManPages(ManPagesArgs),
     /// Print the completion script of a shell
     Completions(CompletionsArgs),
+}
+
+/// What an option takes that a command needs and that was not given, for a hint: `give --fs xfs, ext4 or ext4-bigalloc`. None where
+/// nothing is missing that takes one of a few words.
+pub(crate) fn choices(error: &clap::Error, words: &[String]) -> Option<String> {
+    if error.kind() != ErrorKind::MissingRequiredArgument {
+        return None;
+    }
+    let Some(ContextValue::Strings(missing)) = error.get(ContextKind::InvalidArg) else { return None };
+    let mut command = Cli::command();
+    for word in words.iter().skip(1) {
+        if let Some(inner) = command.find_subcommand(word).cloned() {
+            command = inner;
+        }
+    }
+    let options: Vec<String> = command
+        .get_arguments()
+        .filter_map(|argument| {
+            let option = format!("--{}", argument.get_long()?);
+            if !missing.iter().any(|text| text.split(' ').next() == Some(option.as_str())) {
+                return None;
+            }
+            let values = argument.get_possible_values();
+            let names: Vec<String> = values.iter().map(|value| value.get_name().to_owned()).collect();
+            let (last, others) = names.split_last()?;
+            let others = others.join(", ");
+            Some(if others.is_empty() {
+                format!("{option} {last}")
+            } else {
+                format!("{option} {others} or {last}")
+            })
+        })
+        .collect();
+    (!options.is_empty()).then(|| format!("give {}", options.join(", and ")))
 }
 
 #[cfg(test)]

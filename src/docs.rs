@@ -1,16 +1,18 @@
 //! `ebbtide docs`: the pages of this version, in the pager. They are part of the program: a container's image may leave out
 //! /usr/share/doc, and a page of another version would be wrong (docs/decisions/pages.md).
 
-use std::io::{IsTerminal as _, Write as _, stdout};
+use std::io::Write as _;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use clap::Args;
+use ebbtide_report::wrapped_markdown;
 use ebbtide_text::{closest, did_you_mean};
 use serde::Serialize;
 
 use crate::answers;
+use crate::document::terminal_columns;
 use crate::exit::{Exit, Refusal};
 use crate::text::{self, TextTable};
 
@@ -136,12 +138,11 @@ fn page(wanted: &str) -> anyhow::Result<(&'static str, &'static str)> {
     })
 }
 
-/// Shows a text in the pager; as it is where standard output is no terminal, or no pager runs.
+/// Shows a text in the pager, wrapped at the terminal's width; as it is where standard output is no terminal.
 fn show(page: &str) -> anyhow::Result<()> {
-    if stdout().is_terminal() && paged(page) {
-        return Ok(());
-    }
-    text::write(page)
+    let Some(columns) = terminal_columns() else { return text::write(page) };
+    let page = wrapped_markdown(page, columns);
+    if paged(&page) { Ok(()) } else { text::write(&page) }
 }
 
 /// Whether a pager has shown it.
@@ -192,6 +193,22 @@ mod tests {
         }
         let error = page("docter").unwrap_err().to_string();
         assert!(error.contains("did you mean 'doctor'?"), "{error}");
+    }
+
+    #[test]
+    fn the_text_of_every_page_fits_a_terminal_but_for_code_and_words_that_are_longer() {
+        for (name, text) in PAGES {
+            let wrapped = wrapped_markdown(text, 100);
+            let mut in_code = false;
+            for line in wrapped.lines() {
+                in_code ^= line.trim_start().starts_with("```");
+                let longest = line.split(' ').map(|word| word.chars().count()).max().unwrap_or(0);
+                let is_prose = !in_code && !line.starts_with(['#', ' ', '<', '>', '|']) && longest < 60;
+                assert!(!is_prose || line.chars().count() <= 100, "{name}: {line}");
+            }
+            let begin = |text: &str| text.split_whitespace().take(20).collect::<Vec<_>>().join(" ");
+            assert_eq!(begin(&wrapped), begin(text), "{name}");
+        }
     }
 
     #[test]

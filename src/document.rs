@@ -4,7 +4,7 @@ use std::io::IsTerminal as _;
 use std::path::Path;
 
 use anyhow::Context as _;
-use ebbtide_report::{Report, TextOptions};
+use ebbtide_report::{Report, TextOptions, wrapped_lines};
 use ebbtide_text::{closest, did_you_mean};
 
 use crate::exit::Refusal;
@@ -94,6 +94,19 @@ pub(crate) fn write_page(path: &Path, document: &Report) -> anyhow::Result<()> {
 /// Where the charts are, for the end of a line: the page that was written, or how to get one.
 pub(crate) fn charts(page: Option<&Path>) -> String {
     page.map_or_else(|| "charts: --html FILE".to_owned(), |path| format!("charts: {}", path.display()))
+}
+
+/// The width of the terminal on standard output; None where it is none, and text is for a program or a file.
+pub(crate) fn terminal_columns() -> Option<usize> {
+    std::io::stdout().is_terminal().then(columns)
+}
+
+/// Printed lines, wrapped each by itself where standard output is a terminal; as they are elsewhere.
+pub(crate) fn fitted(lines: String) -> String {
+    match terminal_columns() {
+        Some(columns) => wrapped_lines(&lines, columns),
+        None => lines,
+    }
 }
 
 /// $COLUMNS, as shells set it, then the terminal's width, then [`COLUMNS`].

@@ -72,7 +72,7 @@ fn main() -> ExitCode {
         Err(error) => {
             let words: Vec<String> =
                 std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-            let hint = load::in_our_order(&words);
+            let hint = load::in_our_order(&words).or_else(|| cli::choices(&error, &words));
             return exit::report_usage(&error, hint, words.iter().any(|word| word == "--json"));
         }
     };

@@ -1,10 +1,11 @@
 //! Text for people: tables, lines, times as commands take and print them; and JSON for programs.
 
 pub(crate) use ebbtide_text::{count, printable, size, timestamp};
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::OnceLock;
 
 use anyhow::Context as _;
+use ebbtide_report::wrapped;
 
 /// A table with left-aligned columns.
 #[derive(Debug)]
@@ -83,9 +84,28 @@ pub(crate) fn lost() -> Option<&'static anyhow::Error> {
 
 /// Prints one message on standard error. What belongs to it begins with blanks where it has several lines, so
 /// that no word of a user can pass for a message of its own.
+///
+/// On a terminal it is wrapped at its width. What reads a file or a pipe finds each message as it was written.
 #[allow(clippy::print_stderr, reason = "the one place that does")]
 pub(crate) fn note(text: &str) {
-    eprintln!("{}", printable(text).replace('\n', "\n  "));
+    eprintln!("{}", noted(text, note_columns()));
+}
+
+/// A message as it is printed: of a terminal, with its width.
+fn noted(text: &str, columns: Option<usize>) -> String {
+    let text = printable(text);
+    match columns {
+        Some(columns) => wrapped(&text, columns, "", "  "),
+        None => text.replace('\n', "\n  "),
+    }
+}
+
+/// The width of the terminal on standard error; None where it is none.
+fn note_columns() -> Option<usize> {
+    let size = io::stderr().is_terminal().then(|| rustix::termios::tcgetwinsize(io::stderr()))?;
+    // A serial line has no width.
+    let columns = size.ok().map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0);
+    Some(columns.unwrap_or(80))
 }
 
 /// Replaces the status line of a terminal on standard error.
@@ -102,6 +122,17 @@ pub(crate) fn print_json(value: &serde_json::Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_message_is_wrapped_on_a_terminal_alone_and_goes_on_behind_blanks() {
+        let message =
+            "note: volume 'db' may still take 500 GiB, and the disk of the home has 20 GiB free\nat /srv";
+        assert_eq!(noted(message, None), message.replace('\n', "\n  "));
+        assert_eq!(
+            noted(message, Some(60)),
+            "note: volume 'db' may still take 500 GiB, and the disk of\n  the home has 20 GiB free\n  at /srv"
+        );
+    }
 
     #[test]
     fn columns_line_up_and_lines_end_without_blanks() {

@@ -109,6 +109,18 @@ fn an_example_that_is_wrong_is_found() {
     );
 }
 
+#[test]
+fn a_missing_option_is_named_with_the_words_that_it_takes() {
+    let choices = |line: &str| {
+        let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        super::choices(&Cli::try_parse_from(&words).unwrap_err(), &words)
+    };
+    let attach = "ebbtide volume attach db --mount /srv/db";
+    assert_eq!(choices(attach).unwrap(), "give --fs xfs, ext4 or ext4-bigalloc");
+    assert_eq!(choices("ebbtide volume create db"), None, "a spec is not one of a few words");
+    assert_eq!(choices("ebbtide volume attach db --fs zfs --mount /srv/db"), None, "it is given");
+}
+
 /// What `--force` does to a volume in use.
 const FORCED: &str = "what was written before is flushed to the volume, I/O after that fails";
 

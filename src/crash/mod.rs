@@ -54,7 +54,7 @@ pub(crate) fn run(args: &CrashArgs, place: &HomePath, color: ColorWhen, json: bo
         return candidate::run(&args.candidate, place, text, json);
     }
     if args.kept || args.delete_kept.is_some() {
-        return kept(args, place, json);
+        return kept(args, place, text, json);
     }
     if let Some(seed) = &args.replay {
         return replay(seed, args, place, text, json);
@@ -322,7 +322,7 @@ fn parse_seed(text: &str) -> anyhow::Result<u64> {
 }
 
 /// Lists or deletes the images that are kept.
-fn kept(args: &CrashArgs, place: &HomePath, json: bool) -> anyhow::Result<Exit> {
+fn kept(args: &CrashArgs, place: &HomePath, options: TextOptions, json: bool) -> anyhow::Result<Exit> {
     let home = place.existing()?;
     let root = home.as_ref().map(Home::root);
     let all = root.map_or(Ok(Vec::new()), lab::list_kept).map_err(refuse_kept)?;
@@ -330,7 +330,7 @@ fn kept(args: &CrashArgs, place: &HomePath, json: bool) -> anyhow::Result<Exit> 
         if json {
             answers::print(&all);
         } else {
-            text::kept(&all);
+            text::kept(&all, options)?;
         }
         return Ok(Exit::Clean);
     };
@@ -375,7 +375,8 @@ fn replay(
         let lab::Replayed { then, now, recovered, same, server, .. } = &replayed;
         answers::print(&Replayed { then, now, recovered: *recovered, same: *same, server });
     } else {
-        let document = lab::page::replayed(&replayed, &home.root().display().to_string());
+        let root = home.root().display().to_string();
+        let document = lab::page::replayed(&replayed, (!args.keep_running).then_some(root.as_str()));
         write(&document.to_text(text))?;
     }
     if args.keep_running && replayed.now.recovery.is_none() {

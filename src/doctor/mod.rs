@@ -15,10 +15,10 @@ use ebbtide_advisor::{Assessment, Check, Finding, in_order, judge};
 use ebbtide_catalog::Catalog;
 use ebbtide_doctor::answer::{self, Answer, Captured, Diagnosis, Explained};
 use ebbtide_doctor::baseline::{Baseline, Comparison};
-use ebbtide_report::Report;
+use ebbtide_report::{Report, wrapped_markdown};
 
 use crate::answers;
-use crate::document::{ColorWhen, text_options};
+use crate::document::{ColorWhen, fitted, terminal_columns, text_options};
 use crate::exit::{self, Exit, Refusal};
 use crate::home::HomePath;
 use crate::text::{line, printable, write};
@@ -169,7 +169,7 @@ fn explain(check: &'static Check, catalog: &Catalog, json: bool) -> anyhow::Resu
     if json {
         answers::print(&Explained::of(check, catalog));
     } else {
-        write(&answer::check_text(check, catalog))?;
+        write(&fitted(answer::check_text(check, catalog)))?;
     }
     Ok(Exit::Clean)
 }
@@ -179,7 +179,11 @@ fn explain_all(catalog: &Catalog, json: bool) -> anyhow::Result<Exit> {
         let all = ebbtide_advisor::checks().map(|check| Explained::of(check, catalog));
         answers::print(&all.collect::<Vec<_>>());
     } else {
-        write(&answer::all_checks(catalog))?;
+        let page = answer::all_checks(catalog);
+        match terminal_columns() {
+            Some(columns) => write(&wrapped_markdown(&page, columns))?,
+            None => write(&page)?,
+        }
     }
     Ok(Exit::Clean)
 }

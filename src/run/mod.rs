@@ -34,7 +34,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::answers::{self, DeletedAll, Listed, RunEnded, RunPlan};
 use crate::cli::Command;
-use crate::document::{ColorWhen, print, text_options};
+use crate::document::{ColorWhen, fitted, print, text_options};
 use crate::exit::{Exit, Refusal};
 use crate::home::HomePath;
 use crate::refusal::refuse_overrides;
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &RunArgs, place: &HomePath, color: ColorWhen, json: bool
         return Ok(list(false, json));
     }
     if args.prepared || args.delete_prepared.is_some() {
-        return prepared(args, place, json);
+        return prepared(args, place, text, json);
     }
     if !args.compare.is_empty() {
         return repetition::compare(&args.compare, text, json);
@@ -388,7 +388,7 @@ pub(crate) fn list(crash: bool, json: bool) -> Exit {
         let all = all.map(|one| Listed { name: one.name, title: &one.title, question: &one.question });
         answers::print(&all.collect::<Vec<_>>());
     } else {
-        line(&words::plan::list(shipped, if crash { "crash" } else { "run" }));
+        line(&fitted(words::plan::list(shipped, if crash { "crash" } else { "run" })));
     }
     Exit::Clean
 }
@@ -445,7 +445,7 @@ pub(crate) fn run_plan<'a>(
 }
 
 /// Lists or deletes the data that runs share.
-fn prepared(args: &RunArgs, place: &HomePath, json: bool) -> anyhow::Result<Exit> {
+fn prepared(args: &RunArgs, place: &HomePath, options: TextOptions, json: bool) -> anyhow::Result<Exit> {
     let home = place.existing()?;
     let root = home.as_ref().map(Home::root);
     let all = root.map_or(Ok(Vec::new()), lab::list_prepared).map_err(refuse_run)?;
@@ -453,7 +453,7 @@ fn prepared(args: &RunArgs, place: &HomePath, json: bool) -> anyhow::Result<Exit
         if json {
             answers::print(&all);
         } else {
-            text::prepared(&all);
+            text::prepared(&all, options)?;
         }
         return Ok(Exit::Clean);
     };

@@ -24,6 +24,7 @@ use clap::Args;
 use ebbtide_control::protocol::Request;
 use ebbtide_control::{ControlPlane as _, LiveControl};
 use ebbtide_device::host::{Home, HomeError, HomeLock, Host, HostOptions, release_dying};
+use ebbtide_text::shell_words::quoted;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -112,7 +113,7 @@ pub(crate) fn run(args: &ServeArgs, home: &Home, json: bool) -> anyhow::Result<E
         let _ = rustix::process::setsid();
     }
     let level = log::start(args.log_format, log::filter(args.log.as_deref())?);
-    serve(lock(home)?, args, level)
+    serve(lock(home, change_command(args, home))?, args, level)
 }
 
 /// How long a server may take to report that it is there.
@@ -122,8 +123,9 @@ const ANSWER: Duration = Duration::from_secs(5);
 const CLEARING: Duration = Duration::from_secs(20);
 
 /// Takes the home, after a command that is clearing it, but not from a server that answers. One that was
-/// killed while it waited for a volume of its own is helped to its end.
-fn lock(home: &Home) -> anyhow::Result<HomeLock> {
+/// killed while it waited for a volume of its own is helped to its end. `change` is the command that a server that is there
+/// takes in place of a restart.
+fn lock(home: &Home, change: Option<String>) -> anyhow::Result<HomeLock> {
     let give_up = Instant::now() + CLEARING;
     let lock = loop {
         match home.lock() {
@@ -135,12 +137,35 @@ fn lock(home: &Home) -> anyhow::Result<HomeLock> {
     };
     lock.map_err(|error| {
         let hint = match &error {
-            HomeError::Served { .. } => "stop it with 'ebbtide serve --stop', or choose another --home",
-            HomeError::Io { .. } | HomeError::Unsafe { .. } => "choose another --home, or run as its owner",
+            HomeError::Served { .. } => {
+                let change = change.map(|command| format!("change it with '{command}', "));
+                let stop = "stop it with 'ebbtide serve --stop', or choose another --home";
+                format!("{}{stop}", change.unwrap_or_default())
+            }
+            HomeError::Io { .. } | HomeError::Unsafe { .. } => {
+                "choose another --home, or run as its owner".to_owned()
+            }
         };
         let refusal = Refusal::environment("cannot serve this home").hint(hint);
         anyhow::Error::new(error).context(refusal)
     })
+}
+
+/// The command that changes a running server as these arguments ask for; None where they ask for nothing that `--change` takes,
+/// or for more.
+fn change_command(args: &ServeArgs, home: &Home) -> Option<String> {
+    let takes_it = !args.restore && !args.host_sync && args.log_format == LogFormat::default();
+    let aws = args.aws.words().ok()?;
+    let nothing = args.log.is_none() && aws.is_empty();
+    // An endpoint that is there has its options until the server ends.
+    if nothing || !takes_it || (!aws.is_empty() && aws::url(home).is_some()) {
+        return None;
+    }
+    let mut words: Vec<String> = ["ebbtide", "serve", "--change"].map(str::to_owned).to_vec();
+    words.extend(args.log.iter().flat_map(|filter| ["--log".to_owned(), quoted(filter)]));
+    words.extend(aws.iter().map(|word| quoted(&word.to_string_lossy())));
+    words.extend(["--home".to_owned(), quoted(&home.root().display().to_string())]);
+    Some(words.join(" "))
 }
 
 /// Whether the holder of a home's lock is a server that answers, or may do so yet.
@@ -256,7 +281,7 @@ fn accept<'scope>(
 fn detach(args: &ServeArgs, home: &Home, json: bool) -> anyhow::Result<Exit> {
     // Before another process is started, whose refusals are in its log.
     log::filter(args.log.as_deref())?;
-    drop(lock(home)?);
+    drop(lock(home, change_command(args, home))?);
     let log = home.log_file();
     let out = home.open_log().map_err(|error| {
         anyhow::Error::new(error).context(Refusal::environment("the server can write no log"))
@@ -378,8 +403,36 @@ mod tests {
                 std::thread::sleep(Duration::from_millis(300));
                 drop((socket, dying));
             });
-            lock(&home).unwrap();
+            lock(&home, None).unwrap();
         });
+    }
+
+    #[test]
+    fn a_second_server_names_the_change_that_the_first_one_takes() {
+        use clap::Parser as _;
+
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::open(dir.path()).unwrap();
+        let change = |words: &str| {
+            let words = ["ebbtide", "serve"].into_iter().chain(words.split_whitespace());
+            let crate::cli::Command::Serve(args) = crate::cli::Cli::try_parse_from(words).unwrap().command
+            else {
+                panic!("serve")
+            };
+            change_command(&args, &home)
+        };
+        let root = home.root().display();
+        assert_eq!(
+            change("--detach --aws 4599 --instant").unwrap(),
+            format!("ebbtide serve --change --aws 4599 --instant --home {root}")
+        );
+        assert_eq!(
+            change("--log debug").unwrap(),
+            format!("ebbtide serve --change --log debug --home {root}")
+        );
+        for other in ["", "--detach", "--aws 4599 --host-sync", "--log debug --restore"] {
+            assert_eq!(change(other), None, "{other}");
+        }
     }
 
     #[test]
@@ -408,7 +461,7 @@ mod tests {
         std::thread::sleep(Duration::from_millis(300));
         victim.kill().unwrap();
         let home = Home::open(dir.path()).unwrap();
-        let taken = lock(&home);
+        let taken = lock(&home, None);
         // Whatever came of it, nothing is to be left attached.
         release_dying(&home).unwrap();
         victim.wait().unwrap();

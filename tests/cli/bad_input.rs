@@ -49,7 +49,7 @@ fn wrong_names_and_missing_things_are_named() {
         ("volume crash-image db image", &["'db' is not attached"]),
         ("snapshot create s --volume none", &["no volume 'none'"]),
         ("snapshot delete none", &["no snapshot 'none'"]),
-        ("volume attach db --mount /tmp/x", &["--fs"]),
+        ("volume attach db --mount /tmp/x", &["--fs xfs, ext4 or ext4-bigalloc"]),
         ("volume attach db --execute", &["--mount"]),
         ("volume calibrate --fio /nowhere.json --type gp3", &["/nowhere.json"]),
     ] {

@@ -15,6 +15,8 @@ fn a_home_has_one_server_at_a_time() {
     let home = Home::served();
     home.run_line("serve").refused(3, &["already served by process", "serve --stop"]);
     home.run_line("serve --detach").refused(3, &["already served by process"]);
+    let change = "hint: change it with 'ebbtide serve --change --aws 0 --home ";
+    home.run_line("serve --detach --aws 0").refused(3, &["already served by process", change]);
     let other = Home::served();
     other.run_line("volume create db gp3:size=1GiB").ok();
     assert_eq!(home.run_line("volume list").ok().line(), "no volumes", "homes are apart");

@@ -38,13 +38,25 @@ pub enum FaultSetting {
     Clear,
 }
 
+/// The words that a setting begins with.
+const FAULTS: [&str; 8] =
+    ["latency", "errors", "error-range", "stall", "power-cut", "answer-early", "ignore-flush", "clear"];
+
+/// The fault that was meant, to follow a word that is none.
+fn meant(setting: &str) -> String {
+    let fault = setting.split_once('=').map_or(setting, |(fault, _)| fault);
+    ebbtide_text::did_you_mean(ebbtide_text::closest(fault, FAULTS))
+}
+
 /// A word that is no fault.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FaultError {
     /// No fault has this name.
     #[error(
-        "'{0}' is no fault: use latency=, errors=, error-range=, stall=, power-cut, answer-early=, \
-         ignore-flush= or clear"
+        "'{}' is no fault{}: use latency=, errors=, error-range=, stall=, power-cut, answer-early=, \
+         ignore-flush= or clear",
+        .0,
+        meant(.0)
     )]
     Unknown(String),
     /// A size with a decimal unit.
@@ -301,6 +313,7 @@ mod tests {
             ("stall", "on or off"),
             ("power-cut=x", "whole number"),
             ("explode", "is no fault"),
+            ("latncy=5ms", "'latncy=5ms' is no fault (did you mean 'latency'?): use latency=, "),
         ] {
             let error = text.parse::<FaultSetting>().unwrap_err().to_string();
             assert!(error.contains(part), "{text}: {error}");

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub use ebbtide_observe::{Flavour, Version};
+use ebbtide_text::{closest, did_you_mean};
 use serde::{Deserialize, Serialize};
 
 use crate::account::Account;
@@ -111,11 +112,13 @@ pub(crate) fn fetched_servers() -> PathBuf {
 }
 
 pub(crate) fn program_at(path: &Path) -> Result<PathBuf, ServerError> {
-    let fetched = fetched_servers().join(path);
+    let servers = fetched_servers();
+    let (name, fetched) = (path, servers.join(path));
     let path = std::path::absolute(path).map_err(ServerError::at("resolve", path))?;
     let path = if path.exists() { path } else { fetched };
     if !path.exists() {
-        return Err(ServerError::NotFound { looked: format!("{} does not exist", path.display()) });
+        let meant = nearest_fetched(name, &servers);
+        return Err(ServerError::NotFound { looked: format!("{} does not exist{meant}", path.display()) });
     }
     if !path.is_dir() {
         return Ok(path);
@@ -124,6 +127,14 @@ pub(crate) fn program_at(path: &Path) -> Result<PathBuf, ServerError> {
     candidates.find(|candidate| candidate.is_file()).ok_or_else(|| ServerError::NotFound {
         looked: format!("{} holds neither {}", path.display(), PROGRAMS.join(" nor ")),
     })
+}
+
+/// The fetched server that was meant by a name that none has; empty for a path, and where no name is like it.
+fn nearest_fetched(name: &Path, servers: &Path) -> String {
+    let Some(name) = name.to_str().filter(|name| !name.contains('/')) else { return String::new() };
+    let entries = std::fs::read_dir(servers).into_iter().flatten().flatten();
+    let known: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    did_you_mean(closest(name, known.iter().map(String::as_str)))
 }
 
 pub(crate) fn program_in_path() -> Result<PathBuf, ServerError> {
@@ -169,6 +180,14 @@ pub(crate) fn answer(path: &Path, arguments: &[&str]) -> Result<String, ServerEr
     Err(not_a_server(format!("says '{words}'")))
 }
 
+/// The name and version of a server out of [`Binary::text`], such as `MariaDB 10.11.19`; the text where neither can be read.
+#[must_use]
+pub fn short_name(text: &str) -> String {
+    // Of a program that was not started the text begins with both.
+    let begin = || text.split_once(" (").map_or(text, |(begin, _)| begin).trim().to_owned();
+    parse_version(text).map_or_else(begin, |(flavour, version)| format!("{flavour} {version}"))
+}
+
 /// Reads `PROGRAM  Ver VERSION for SYSTEM on MACHINE (DISTRIBUTION)`.
 pub(crate) fn parse_version(text: &str) -> Option<(Flavour, Version)> {
     let mut words = text.split_whitespace();
@@ -191,6 +210,31 @@ pub(crate) fn parse_version(text: &str) -> Option<(Flavour, Version)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_has_a_short_name_by_its_own_words_and_by_those_of_its_package() {
+        for text in [
+            "/usr/sbin/mariadbd  Ver 10.11.19-MariaDB-0+deb12u1 for debian-linux-gnu on x86_64 (Debian 12)\n",
+            "MariaDB 10.11.19 (/usr/sbin/mariadbd, package mariadb-server-core 1:10.11.19-0+deb12u1)",
+        ] {
+            assert_eq!(short_name(text), "MariaDB 10.11.19");
+        }
+        assert_eq!(short_name("mysqld  Ver 9.7.4 for Linux on x86_64 (MySQL Community)"), "MySQL 9.7.4");
+        assert_eq!(short_name(" something else\n"), "something else");
+    }
+
+    #[test]
+    fn a_name_that_no_fetched_server_has_is_answered_with_the_one_that_was_meant() {
+        let dir = tempfile::tempdir().unwrap();
+        for server in ["mariadb-11.8", "mysql-8.0", "mysql-9.7"] {
+            std::fs::create_dir(dir.path().join(server)).unwrap();
+        }
+        let meant = |name: &str| nearest_fetched(Path::new(name), dir.path());
+        assert_eq!(meant("mysql-8.1"), " (did you mean 'mysql-8.0'?)");
+        assert_eq!(meant("postgres"), "");
+        assert_eq!(meant("/no/mysql-8.1"), "", "a path");
+        assert_eq!(nearest_fetched(Path::new("mysql-8.1"), Path::new("/no/such")), "");
+    }
 
     #[test]
     fn versions_are_read_from_the_output_of_servers() {

@@ -38,7 +38,7 @@ pub mod replication;
 pub mod settings;
 pub mod status;
 
-pub use binary::{Binary, Flavour, Version};
+pub use binary::{Binary, Flavour, Version, short_name};
 pub use cgroup::MemoryUse;
 pub use end::{GivenUp, ProcessEnd};
 pub use error::{Cause, CgroupError, ServerError, SettingError};

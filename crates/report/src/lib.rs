@@ -7,8 +7,9 @@
 //!
 //! # Where to begin reading
 //!
-//! [`Block`] in `src/block.rs` is what a page is made of. How to add a section to a report: docs/extending.md. The charts' script is
-//! `assets/report`; its figures follow `ebbtide-text` (`assets/report/text.js`).
+//! [`Block`] in `src/block.rs` is what a page is made of; texts that are no report are wrapped in `src/wrap.rs`. How to add a section
+//! to a report: docs/extending.md. The charts' script is `assets/report`; its figures follow `ebbtide-text`
+//! (`assets/report/text.js`).
 
 #![forbid(unsafe_code)]
 
@@ -19,6 +20,7 @@ mod page;
 mod plain;
 mod plot;
 mod text;
+mod wrap;
 
 pub use block::{
     Band, Bands, Block, Cell, Estimate, Estimates, Fact, Fold, Link, Listing, Medium, Note, Section, Table,
@@ -26,6 +28,7 @@ pub use block::{
 };
 pub use plot::{Axis, Chart, Format, Group, Layer, Line, Mark, Plots, Scale, Series, Width};
 pub use text::{TextOptions, spark};
+pub use wrap::{wrapped, wrapped_lines, wrapped_markdown};
 
 use serde::{Serialize, Serializer};
 

@@ -247,7 +247,7 @@ impl Text {
 
 /// Lines of so many columns, broken at blanks and behind the commas of a volume spec. Options and names of types have
 /// hyphens, which stay.
-fn wrapped_to(columns: usize) -> Options<'static> {
+pub(crate) fn wrapped_to(columns: usize) -> Options<'static> {
     Options::new(columns)
         .break_words(false)
         .word_splitter(WordSplitter::NoHyphenation)

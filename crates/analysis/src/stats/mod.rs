@@ -36,6 +36,9 @@ pub struct Interval {
     pub high: f64,
 }
 
+/// A ratio whose ends are farther apart than this is not known: equal sides, and one that is twice the other, both are inside.
+const WIDE: f64 = 4.0;
+
 /// The farthest that the logarithm of an end may be from 0: beyond, the end would be no number.
 const FARTHEST: f64 = 700.0;
 
@@ -51,6 +54,12 @@ impl Interval {
     #[must_use]
     pub fn overlaps(&self, other: &Self) -> bool {
         self.low <= other.high && other.low <= self.high
+    }
+
+    /// Whether the ends of a ratio's interval are so far apart, more than 4 times, that it tells nothing.
+    #[must_use]
+    pub fn is_wide(&self) -> bool {
+        self.high > WIDE * self.low
     }
 
     /// Whether the value is inside.

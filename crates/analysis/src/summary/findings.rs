@@ -11,7 +11,7 @@ use super::figures_under;
 use super::group::Parted;
 use super::model::{ArmSummary, Bottleneck, Cause, Figures, Noise, Summary};
 use super::sentences::limiter;
-use super::undecided::Undecided;
+use super::undecided::{Undecided, too_few_trials};
 use crate::record::{Design, DesignArm};
 use crate::stats::Interval;
 
@@ -24,7 +24,7 @@ pub(super) fn findings(design: &Design, arms: &[Parted<'_>], summary: &Summary) 
     for compared in &ordered {
         let alike = alike(summary, &ordered, compared);
         let sentence = if alike.len() >= TOGETHER {
-            no_differences(design, &alike)
+            no_differences(design, summary, &alike)
         } else {
             let (verdict, cause) = sentence(design, summary, compared);
             format!("{verdict}{cause}.")
@@ -83,7 +83,7 @@ pub fn headline(design: &Design, summary: &Summary) -> Option<Headline> {
     if let Some(compared) = ordered.first() {
         let alike = alike(summary, &ordered, compared);
         if alike.len() >= TOGETHER {
-            let verdict = no_differences(design, &alike).trim_end_matches('.').to_owned();
+            let verdict = no_differences(design, summary, &alike).trim_end_matches('.').to_owned();
             return Some(Headline { verdict, why: None, sides: None });
         }
         let (verdict, cause) = sentence(design, summary, compared);
@@ -121,8 +121,12 @@ fn alike<'a>(summary: &Summary, ordered: &[&'a Compared], compared: &Compared) -
     if !quiet(compared) {
         return Vec::new();
     }
+    let few = |compared: &Compared| too_few_trials(summary, compared).is_some();
     let same = |other: &&Compared| {
-        other.axis == compared.axis && other.baseline == compared.baseline && quiet(other)
+        other.axis == compared.axis
+            && other.baseline == compared.baseline
+            && quiet(other)
+            && few(other) == few(compared)
     };
     ordered.iter().copied().filter(same).collect()
 }
@@ -178,7 +182,13 @@ fn sentence(design: &Design, summary: &Summary, compared: &Compared) -> (String,
                 let equal = if compared.equal { ", which are equal" } else { "" };
                 let seen = effect(compared);
                 let range = range(ratio);
-                (format!("no difference seen between {arm} and {baseline}{equal} ({range}){seen}"), cause)
+                let few = too_few_trials(summary, compared).is_some();
+                let verdict = if few {
+                    format!("too few trials to tell {arm} from {baseline}{equal} ({range})")
+                } else {
+                    format!("no difference seen between {arm} and {baseline}{equal} ({range}){seen}")
+                };
+                (verdict, cause)
             }
         }
         (_, Some(ratio), Some((ours, theirs))) if compared.metric == Metric::P95 => {
@@ -268,6 +278,9 @@ fn curve_under_load(summary: &Summary, gain: &CurveGain) -> String {
             range(loaded),
             Undecided::Small(floor).words("")
         ),
+        Some(Ordering::Equal) if loaded.interval.is_some_and(|interval| interval.is_wide()) => {
+            format!("too few trials to tell {axis} {option} from {baseline} ({})", range(loaded))
+        }
         Some(Ordering::Equal) => {
             format!("no difference seen between {axis} {option} and {baseline} ({})", range(loaded))
         }
@@ -394,10 +407,13 @@ fn cost(what: Bottleneck, ours: &Figures, theirs: &Figures) -> Option<String> {
     Some(text)
 }
 
-fn no_differences(design: &Design, alike: &[&Compared]) -> String {
+fn no_differences(design: &Design, summary: &Summary, alike: &[&Compared]) -> String {
     let compared: Vec<(String, String, String)> =
         alike.iter().map(|compared| names(design, compared)).collect();
     let arms: Vec<String> = compared.iter().map(|(place, arm, _)| format!("{place}{arm}")).collect();
+    if alike.first().and_then(|compared| too_few_trials(summary, compared)).is_some() {
+        return format!("Too few trials to tell {} from {}.", list(&arms), compared[0].2);
+    }
     let largest = alike.iter().filter_map(|compared| compared.smallest_effect).max_by(f64::total_cmp);
     let seen = largest.map_or_else(String::new, |effect| {
         format!("; a difference of {} would have been seen in 4 of 5 such runs", percent(effect))

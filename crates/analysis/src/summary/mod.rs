@@ -41,7 +41,7 @@ pub use model::{
 };
 pub use regime::{Around, Regime};
 pub use repeat::{compare_runs, repetition};
-pub use undecided::Undecided;
+pub use undecided::{Undecided, too_few_trials};
 
 use group::{Figure, Parted, Priors};
 

@@ -12,6 +12,9 @@ use crate::stats::{ALPHA, Interval};
 /// Repeats above this are no advice.
 const MOST_REPEATS: u32 = 50;
 
+/// Fewer repeats than these are no advice where there were too few trials.
+const FEWEST_REPEATS: u32 = 5;
+
 /// Why a comparison has no verdict, although its interval is without 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Undecided {
@@ -50,15 +53,7 @@ impl Undecided {
         }
         let tested = |compared: &&Compared| primary(compared).is_some_and(|ratio| ratio.p_value.is_some());
         let comparisons = summary.comparisons.iter().filter(tested).count();
-        let (ours, theirs) = compared.regimes.unzip();
-        let trials = |arm: usize, regime| {
-            summary
-                .arms
-                .get(arm)
-                .and_then(|arm| super::figures_under(arm, regime))
-                .map_or(0, |figures| figures.trials)
-        };
-        let fewest = trials(compared.arm, ours).min(trials(compared.baseline, theirs));
+        let fewest = fewest_trials(summary, compared);
         let floor = if compared.equal { LEAST } else { summary.noise.floor };
         Self::of_ratio(&primary(compared)?, comparisons, fewest, floor)
     }
@@ -83,6 +78,30 @@ impl Undecided {
             Self::Small(floor) => format!("less than the {} that equal arms may differ by", percent(floor)),
         }
     }
+}
+
+/// The trials of each arm to run again where a comparison has no verdict because its interval is so wide that nothing can be
+/// said: twice as many, 5 at least. None where the comparison has a verdict, or an interval that says something.
+#[must_use]
+pub fn too_few_trials(summary: &Summary, compared: &Compared) -> Option<u32> {
+    let interval = primary(compared)?.interval?;
+    let is_open = compared.verdict == Verdict::NoDifferenceSeen && interval.contains(1.0);
+    let fewest = fewest_trials(summary, compared);
+    let repeats = fewest.saturating_mul(2).clamp(FEWEST_REPEATS, MOST_REPEATS);
+    (is_open && interval.is_wide() && repeats > fewest).then_some(repeats)
+}
+
+/// The trials of the side of a comparison that has fewer of them.
+fn fewest_trials(summary: &Summary, compared: &Compared) -> u32 {
+    let (ours, theirs) = compared.regimes.unzip();
+    let trials = |arm: usize, regime| {
+        summary
+            .arms
+            .get(arm)
+            .and_then(|arm| super::figures_under(arm, regime))
+            .map_or(0, |figures| figures.trials)
+    };
+    trials(compared.arm, ours).min(trials(compared.baseline, theirs))
 }
 
 /// The smallest number of trials of each arm with which the same ratio would have a verdict by the strictest step of the

@@ -17,9 +17,10 @@ const LOG_LINE: usize = 150;
 /// Lines of evidence on the screen.
 const EVIDENCE: usize = 2;
 
-/// The document. `home` is that of the image, for the commands; empty: the default.
+/// The document. `look_in` is the home of the image, for the command that leaves the recovered server up; empty: the default;
+/// None where that is asked for already.
 #[must_use]
-pub fn replayed(replayed: &Replayed, home: &str) -> Report {
+pub fn replayed(replayed: &Replayed, look_in: Option<&str>) -> Report {
     let now = &replayed.now;
     let mut blocks = vec![Block::Findings(vec![answer(replayed)])];
     blocks.extend(now.loss.as_ref().map(|loss| Block::Table(lost(loss))));
@@ -36,7 +37,7 @@ pub fn replayed(replayed: &Replayed, home: &str) -> Report {
         blocks.extend(telling.into_iter().map(Block::Text));
     }
     // Without a recovery no server came up.
-    if now.recovery.is_some() {
+    if let Some(home) = look_in.filter(|_| now.recovery.is_some()) {
         let look = format!("{} --keep-running", replay(home, now.seed));
         blocks.push(Block::Listing(Listing {
             label: "Next, a look at the recovered server".into(),
@@ -143,7 +144,13 @@ fn telling(log: &[String]) -> Vec<String> {
 /// Kinds of verdict in a few words.
 #[must_use]
 pub fn found(kinds: &[VerdictKind]) -> String {
-    let words: Vec<String> = kinds.iter().map(|kind| kind_name(*kind).to_lowercase()).collect();
+    let mut words: Vec<String> = Vec::new();
+    for kind in kinds {
+        let name = kind_name(*kind).to_lowercase();
+        if !words.contains(&name) {
+            words.push(name);
+        }
+    }
     if words.is_empty() { "clean".to_owned() } else { list(&words) }
 }
 
@@ -189,8 +196,8 @@ mod tests {
     fn the_loss_is_on_one_screen_by_client_and_row_with_the_servers_own_lines() {
         let replay = again(lossy(), lossy(), true);
         for columns in [60, 80, 120] {
-            let text =
-                replayed(&replay, "/srv/lab").to_text(TextOptions { columns, ..TextOptions::default() });
+            let text = replayed(&replay, Some("/srv/lab"))
+                .to_text(TextOptions { columns, ..TextOptions::default() });
             assert!(text.starts_with("Cut 1 of flush-2 / xfs (seed "), "{text}");
             assert!(columns < 80 || text.lines().count() <= 24, "{text}");
             assert!(text.lines().all(|line| line.chars().count() <= columns), "{columns}: {text}");
@@ -200,17 +207,21 @@ mod tests {
             }
         }
         let wide = TextOptions { columns: 400, details: true, ..TextOptions::default() };
-        let text = replayed(&replay, "").to_text(wide);
+        let text = replayed(&replay, None).to_text(wide);
         let first = "lost commits, the same as in its run. 136 acknowledged transactions are gone, each a row of \
                      sbtest.ebbtide_history, of the last 380 ms before the cut.\n";
         assert!(text.contains(first) && text.contains("ready for connections."), "{text}");
+        assert!(
+            !text.contains("Next") && !text.contains("--keep-running"),
+            "it is asked for already: {text}"
+        );
     }
 
     #[test]
     fn another_result_and_a_recovery_that_did_not_run_are_in_the_first_sentence() {
         let corrupt = Cut { verdicts: vec![fixture::corrupt()], ..fixture::clean("a", 3) };
         let text = |replay: &Replayed| {
-            replayed(replay, "").to_text(TextOptions { columns: 400, ..TextOptions::default() })
+            replayed(replay, Some("")).to_text(TextOptions { columns: 400, ..TextOptions::default() })
         };
         let clean = text(&again(corrupt.clone(), fixture::clean("a", 3), true));
         assert!(clean.contains(": clean, NOT the same as in its run: then corrupt.\n"), "{clean}");

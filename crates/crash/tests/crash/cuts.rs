@@ -196,7 +196,7 @@ fn a_recovered_server_is_left_up_until_it_is_ended(home: &Path, run: &CrashRun) 
     let Some(early) = early else { return println!("no kept image has lost commits alone") };
     let replayed = crash::replay(home, early.seed, None, &Catalog::builtin(), &Cancel::default()).unwrap();
     assert!(replayed.log.iter().any(|line| line.contains("ready for connections")), "{:?}", replayed.log);
-    let shown = crash::page::replayed(&replayed, "").to_text(ebbtide_report::TextOptions::default());
+    let shown = crash::page::replayed(&replayed, None).to_text(ebbtide_report::TextOptions::default());
     let lost = early.loss.as_ref().unwrap();
     let (client, acknowledged, recovered) = lost.clients[0];
     let row = shown.lines().find(|line| line.split_whitespace().next() == Some(&client.to_string())).unwrap();

@@ -1,6 +1,6 @@
 //! The arms side by side: ratios, throughput, and everything in figures.
 
-use ebbtide_analysis::summary::Undecided;
+use ebbtide_analysis::summary::{Undecided, too_few_trials};
 use ebbtide_report::{Block, Cell, Estimate, Estimates, Fold, Scale, Section, Table, Tone};
 
 use super::{ArmView, PageContext, text, verdict};
@@ -140,6 +140,7 @@ fn ratio_row(page: &PageContext, compared: &Compared, only: bool) -> Estimate {
     let text = match (&compared.verdict, ratio) {
         (_, None) => "not comparable".into(),
         (Verdict::NoDifferenceSeen, Some(ratio)) => match undecided {
+            None if too_few_trials(page.summary, compared).is_some() => "too few trials to tell".into(),
             None => "no difference seen".into(),
             Some(_) => format!("{}, not certain", text::change(ratio.ratio)),
         },

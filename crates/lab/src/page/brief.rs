@@ -4,7 +4,7 @@
 use std::cmp::Ordering;
 
 use ebbtide_analysis::stats::Interval;
-use ebbtide_analysis::summary::{Headline, Undecided, headline};
+use ebbtide_analysis::summary::{Headline, Undecided, headline, too_few_trials};
 use ebbtide_report::{Block, Cell, Listing, Medium, Note, Section, Table, Tone};
 use ebbtide_text::shell_words::{quoted, unquoted};
 use ebbtide_text::{change, change_interval, figure, latency};
@@ -18,8 +18,10 @@ const FIRST_ROWS: usize = 7;
 const FIRST_LONG_ROWS: usize = 4;
 /// A name that is longer wraps beside the figures.
 const LONG_NAME: usize = 24;
-/// Characters of a remark on the screen.
+/// A remark that is longer ends behind a clause.
 const REMARK: usize = 150;
+/// What is shorter is no clause to end behind, but the name of an arm or the begin of a list.
+const CLAUSE: usize = 60;
 
 /// `out` is the directory of the results, for the commands; empty where it has no place yet.
 pub(super) fn section(page: &PageContext, out: &str) -> Section {
@@ -41,7 +43,7 @@ fn answer(page: &PageContext, headline: Option<&Headline>) -> String {
     let Some(headline) = headline else { return "Nothing was measured: no trial counts.".to_owned() };
     let price = headline.sides.and_then(|(arm, baseline)| price(page, arm, baseline));
     // A name of an arm stays as it is.
-    let words = ["no ", "from ", "with "].iter().any(|begin| headline.verdict.starts_with(begin));
+    let words = ["no ", "from ", "with ", "too "].iter().any(|begin| headline.verdict.starts_with(begin));
     let verdict = if words { text::capital(&headline.verdict) } else { headline.verdict.clone() };
     format!("{verdict}{}.", price.unwrap_or_default())
 }
@@ -165,7 +167,10 @@ fn ratio(page: &PageContext, row: &Row) -> Cell {
     let tone = match compared.verdict {
         Verdict::Faster => Tone::Good,
         Verdict::Slower => Tone::Bad,
-        Verdict::NoDifferenceSeen if Undecided::of_comparison(page.summary, compared).is_none() => {
+        Verdict::NoDifferenceSeen
+            if Undecided::of_comparison(page.summary, compared).is_none()
+                && too_few_trials(page.summary, compared).is_none() =>
+        {
             Tone::Plain
         }
         Verdict::NoDifferenceSeen | Verdict::NotComparable { .. } => Tone::Caution,
@@ -184,10 +189,14 @@ fn common_baseline<'a>(page: &'a PageContext) -> Option<&'a str> {
     same.then(|| page.name(first))
 }
 
-/// The remark that matters most, in its first sentence, and how many there are.
+/// The remark that matters most, in its first sentence, and how many there are. Where trials are too few for a verdict, it is
+/// that of their number.
 fn remark(page: &PageContext) -> Option<Block> {
+    let mut comparisons = page.summary.comparisons.iter();
+    let is_few = comparisons.any(|compared| too_few_trials(page.summary, compared).is_some());
     let mut remarks: Vec<_> = page.summary.notes.iter().collect();
-    remarks.sort_by_key(|remark| verdict::weight(remark));
+    let is_of_number = |text: &str| is_few && text.starts_with("Two trials only");
+    remarks.sort_by_key(|remark| (!is_of_number(&remark.text), verdict::weight(remark)));
     let first = super::notes::sentence(page, remarks.first()?);
     Some(first_remark(&first, remarks.len() - 1))
 }
@@ -209,24 +218,43 @@ pub fn interval_detail(interval: Option<Interval>) -> String {
     interval.map_or_else(String::new, |text| text.trim_end_matches(" times").to_owned())
 }
 
-/// The first sentence of a text, cut where it is long.
+/// The first sentence of a text. Where it is long, it ends behind one of its clauses; without one it stays whole.
 #[must_use]
 pub fn brief(remark: &str) -> String {
     let first = remark.split_once(". ").map_or(remark, |(first, _)| first).trim_end_matches('.');
     if first.chars().count() <= REMARK {
         return format!("{first}.");
     }
-    let cut: String = first.chars().take(REMARK - 3).collect();
-    format!("{}...", cut.rsplit_once(' ').map_or(cut.as_str(), |(words, _)| words))
+    format!("{}.", &first[..clause_end(first)])
+}
+
+/// Where the last clause ends that fits into [`REMARK`]; the end of the sentence where none does.
+fn clause_end(sentence: &str) -> usize {
+    let mut brackets = 0_usize;
+    let mut ends: Vec<(bool, usize)> = Vec::new();
+    for (count, (place, letter)) in sentence.char_indices().enumerate() {
+        let fits = brackets == 0 && (CLAUSE..REMARK).contains(&count);
+        match letter {
+            '(' => brackets += 1,
+            ')' => brackets = brackets.saturating_sub(1),
+            ':' | ';' | ',' if fits && sentence[place + 1..].starts_with(' ') => {
+                ends.push((letter != ',', place));
+            }
+            _ => {}
+        }
+    }
+    // A comma may be one of a list: any other sign goes before it.
+    ends.into_iter().max().map_or(sentence.len(), |(_, place)| place)
 }
 
 /// More trials where they would decide, other volumes in virtual time, and the same run again.
 fn commands(page: &PageContext, out: &str) -> Vec<String> {
     let again = &page.run.command;
     let undecided = page.summary.comparisons.iter().filter_map(|compared| {
-        match Undecided::of_comparison(page.summary, compared)? {
-            Undecided::Corrected { repeats, .. } => repeats,
-            Undecided::Small(_) => None,
+        match Undecided::of_comparison(page.summary, compared) {
+            Some(Undecided::Corrected { repeats, .. }) => repeats,
+            Some(Undecided::Small(_)) => None,
+            None => too_few_trials(page.summary, compared),
         }
     });
     let mut commands: Vec<String> = undecided
@@ -268,9 +296,19 @@ mod tests {
     }
 
     #[test]
-    fn a_remark_is_its_first_sentence_and_never_long() {
+    fn a_remark_is_its_first_sentence_and_ends_at_the_end_of_a_clause() {
         assert_eq!(brief("Trial 1 drifted. Measure for longer."), "Trial 1 drifted.");
-        let long = brief(&"word ".repeat(60));
-        assert!(long.ends_with("word...") && long.chars().count() <= REMARK, "{long}");
+        let begin = "flush-2 / units-16k: Stint 1: its throughput is not counted: a thread of the load waited for a \
+                     processor 35% of the time, more than 25%";
+        let long = format!("{begin}: this machine limits the load, not the server. Measure on another one.");
+        assert_eq!(brief(&long), format!("{begin}."));
+        let listed = format!("{} of the load (a: b, c), and more {}", "word ".repeat(12), "word ".repeat(30));
+        assert_eq!(brief(&listed), format!("{} of the load (a: b, c).", "word ".repeat(12)));
+        let whole = "word ".repeat(60);
+        assert_eq!(
+            brief(whole.trim_end()),
+            format!("{}.", whole.trim_end()),
+            "it has no clause to end behind"
+        );
     }
 }

@@ -133,6 +133,28 @@ fn a_verdict_never_contradicts_the_interval_beside_it() {
 }
 
 #[test]
+fn an_interval_that_says_nothing_is_called_too_few_trials_with_the_repeats_to_run() {
+    let mut run = fixture::run(&["now", "larger"]);
+    for (name, levels) in [("now", [400.0, 420.0]), ("larger", [120.0, 460.0])] {
+        for (repeat, level) in (0..).zip(levels) {
+            let rates: Vec<f64> = (0..30).map(|t| level * (1.0 + 0.01 * f64::from(t % 3))).collect();
+            run.trials.push(fixture::trial(name, repeat, &rates));
+        }
+    }
+    run.host.load_before = 60.0;
+    let summary = summarize(&run);
+    let interval = summary.comparisons[0].tps.unwrap().interval.unwrap();
+    assert!(interval.is_wide() && interval.contains(1.0), "{interval:?}");
+    let (html, shown) = (page(&run, &summary), text(&run, &summary, 400, false));
+    assert!(shown.starts_with("Too few trials to tell larger from now ("), "{shown}");
+    assert!(shown.contains("Two trials only: the intervals are very wide."), "{shown}");
+    assert!(shown.contains("ebbtide run test --seed 7 --repeats 5\n"), "{shown}");
+    for document in [&html, &shown, &summary.findings.concat()] {
+        assert!(!document.to_lowercase().contains("no difference seen"), "{document}");
+    }
+}
+
+#[test]
 fn runs_that_agree_and_runs_that_do_not_say_so_first() {
     let runs: Vec<LabRun> = rising().collect();
     let answer = |runs: &[&LabRun]| {

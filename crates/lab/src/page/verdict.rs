@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use ebbtide_analysis::summary::Undecided;
+use ebbtide_analysis::summary::{Undecided, too_few_trials};
 use ebbtide_report::{Block, Note, Tone, Verdict as Card};
 
 use super::{ArmView, PageContext, repeats, text};
@@ -112,6 +112,8 @@ fn curve(page: &PageContext, gain: &CurveGain) -> Option<Card> {
     let headline = if !seen && small {
         let words = Undecided::Small(page.summary.noise.floor).words("");
         format!("From {LOADED} connections on, {axis} {option} and {baseline} differ by {words}.")
+    } else if !seen && loaded.interval.is_some_and(|interval| interval.is_wide()) {
+        format!("From {LOADED} connections on, too few trials to tell {axis} {option} from {baseline}.")
     } else if !seen {
         format!("From {LOADED} connections on, no difference seen between {axis} {option} and {baseline}.")
     } else if loaded.interval.is_some() {
@@ -241,10 +243,12 @@ fn cards<'a>(page: &PageContext, compared: impl Iterator<Item = &'a Compared>) -
 fn card(page: &PageContext, compared: &Compared) -> Card {
     let sides = sides(page, compared);
     let mut details = Vec::new();
+    let is_few = too_few_trials(page.summary, compared).is_some();
     let tone = match compared.verdict {
         Verdict::Faster => Tone::Good,
         Verdict::Slower => Tone::Bad,
-        Verdict::NoDifferenceSeen => Tone::Plain,
+        Verdict::NoDifferenceSeen if !is_few => Tone::Plain,
+        Verdict::NoDifferenceSeen => Tone::Caution,
         Verdict::NotComparable { .. } => Tone::Caution,
     };
     if let Verdict::NotComparable { why } = &compared.verdict {
@@ -255,6 +259,9 @@ fn card(page: &PageContext, compared: &Compared) -> Card {
         (Verdict::NoDifferenceSeen, Some(ratio)) if undecided.is_some() => {
             let headline = headline(compared, &sides, &ratio);
             (figure(compared, &ratio), format!("Not certain: {headline}"))
+        }
+        (Verdict::NoDifferenceSeen, _) if is_few => {
+            ("?".to_owned(), format!("Too few trials to tell {} from {}", sides.arm, sides.baseline))
         }
         (Verdict::NoDifferenceSeen, _) => {
             let equal = if compared.equal { ", which are equal" } else { "" };
@@ -393,8 +400,11 @@ fn others(page: &PageContext, all: &[&Compared]) -> Vec<String> {
         if several { names.join("; ") } else { text::list(&names) }
     };
     let changed: Vec<&Compared> = all.iter().copied().filter(|one| is_difference(one)).collect();
-    let same: Vec<&Compared> =
-        all.iter().copied().filter(|one| one.verdict == Verdict::NoDifferenceSeen).collect();
+    let (few, same): (Vec<&Compared>, Vec<&Compared>) = all
+        .iter()
+        .copied()
+        .filter(|compared| compared.verdict == Verdict::NoDifferenceSeen)
+        .partition(|compared| too_few_trials(page.summary, compared).is_some());
     let mut sentences =
         vec![format!("{} of {} show a difference.", changed.len(), text::count(all.len(), "comparison"))];
     let further: Vec<String> = changed
@@ -414,6 +424,9 @@ fn others(page: &PageContext, all: &[&Compared]) -> Vec<String> {
             )
         });
         sentences.push(format!("No difference seen: {}.{seen}", names(&same)));
+    }
+    if !few.is_empty() {
+        sentences.push(format!("Too few trials to tell: {}.", names(&few)));
     }
     let never = |one: &&Compared| matches!(one.verdict, Verdict::NotComparable { .. });
     let never: Vec<&Compared> = all.iter().copied().filter(never).collect();

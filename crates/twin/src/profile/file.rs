@@ -1,5 +1,6 @@
 //! The keys of a profile, as they are written.
 
+use ebbtide_text::{closest, did_you_mean};
 use serde::{Deserialize, Serialize};
 
 use super::ProfileError;
@@ -32,8 +33,25 @@ impl Profile {
     /// # Errors
     /// Where the text is not TOML, has a key that no profile has, or lacks a table.
     pub fn parse(text: &str) -> Result<Self, ProfileError> {
-        toml::from_str(text).map_err(|error| ProfileError::Syntax(error.to_string().trim_end().to_owned()))
+        toml::from_str(text).map_err(|error: toml::de::Error| {
+            let whole = error.to_string();
+            // The message is below the line that it is about.
+            let (place, message) = whole.trim_end().rsplit_once('\n').unwrap_or(("", whole.trim_end()));
+            let end = if place.is_empty() { "" } else { "\n" };
+            ProfileError::Syntax(format!("{place}{end}{}", with_nearest(message)))
+        })
     }
+}
+
+/// A message on a key that no table has, with the key that was meant in place of all that there are. Others stay as they are.
+pub(super) fn with_nearest(message: &str) -> String {
+    let nearest = || {
+        let (begin, known) = message.split_once(", expected one of ")?;
+        let key = begin.strip_prefix("unknown field `")?.strip_suffix('`')?;
+        let meant = closest(key, known.split(", ").map(|name| name.trim_matches('`')))?;
+        Some(format!("{begin}{}", did_you_mean(Some(meant))))
+    };
+    nearest().unwrap_or_else(|| message.to_owned())
 }
 
 /// A server: the names of its variables, without `innodb_`. What is left out has the default of the flavour.

@@ -2,6 +2,7 @@
 
 use toml::{Table, Value};
 
+use super::file::with_nearest;
 use super::{Profile, ProfileError};
 
 impl Profile {
@@ -56,7 +57,7 @@ impl Profile {
                 }
             }
         }
-        all.try_into().map_err(|error: toml::de::Error| wrong(error.message()))
+        all.try_into().map_err(|error: toml::de::Error| wrong(&with_nearest(error.message())))
     }
 }
 
@@ -114,6 +115,12 @@ mod tests {
     fn a_key_that_no_profile_has_and_a_value_that_it_does_not_take_are_refused() {
         let why = |path: &str, text: &str| profile().set(path, text).unwrap_err().to_string();
         assert!(why("machine.vcpu", "4").contains("unknown field `vcpu`"), "{}", why("machine.vcpu", "4"));
+        let meant = "server.bufer_pool_size = \"1GiB\": unknown field `bufer_pool_size` (did you mean 'buffer_pool_size'?)";
+        assert_eq!(why("server.bufer_pool_size", "1GiB"), meant);
+        let file = profile().to_toml().replace("log_bin", "log_bni");
+        let error = Profile::parse(&file).unwrap_err().to_string();
+        assert!(error.ends_with("unknown field `log_bni` (did you mean 'log_bin'?)"), "{error}");
+        assert!(why("server.qqq", "1").contains("expected one of"), "none is like it");
         assert!(why("machine.vcpus", "many").contains("machine.vcpus = \"many\""));
         assert!(why("volume.size", "1").contains("server, machine, workload or point"));
         let none = Profile::default().set("point.tps", "1").unwrap_err().to_string();

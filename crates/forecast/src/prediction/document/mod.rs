@@ -3,6 +3,7 @@
 
 mod answer;
 mod charts;
+mod credits;
 mod misfit;
 mod words;
 
@@ -11,16 +12,12 @@ use std::time::Duration;
 use crate::prediction::{PredictedPoint, PredictedVolume, PredictionPlan, interval, mib};
 use ebbtide_catalog::NO_LIMITS;
 use ebbtide_report::{Block, Cell, Fact, Note, Report, Section, Table};
-use ebbtide_twin::Balance;
 use ebbtide_twin::accuracy::Figure;
 use ebbtide_twin::innodb::{FileKind, RoleOutcome, Shorter};
 use ebbtide_twin::profile::PlannedPoint;
 use ebbtide_volume::{Nanos, format_size};
 
 pub use self::answer::PredictionAnswer;
-
-/// Changes of burst credits that are told of a point: the first ones show the pattern.
-const CREDIT_CHANGES: usize = 3;
 
 /// The prediction as a document.
 pub fn document(
@@ -117,8 +114,7 @@ fn summary(predicted: &[PredictedVolume<'_>], answer: &PredictionAnswer<'_>) -> 
 /// that is wider.
 fn remarks(plan: &PredictionPlan, predicted: &[PredictedVolume<'_>]) -> Vec<Block> {
     let missed = misfit::caution(plan).into_iter();
-    let credits = points(predicted).flat_map(|(_, volume, point)| credits(point, &name(plan, volume, point)));
-    let mut notes: Vec<Note> = missed.chain(credits).map(Note::caution).collect();
+    let mut notes: Vec<Note> = missed.chain(credits::notes(plan, predicted)).map(Note::caution).collect();
     let first = interval(plan, plan.loads[0]);
     for load in plan.loads.iter().skip(1) {
         let other = interval(plan, *load);
@@ -146,44 +142,6 @@ fn remarks(plan: &PredictionPlan, predicted: &[PredictedVolume<'_>]) -> Vec<Bloc
         )));
     }
     if notes.is_empty() { Vec::new() } else { vec![Block::Notes(notes)] }
-}
-
-/// What tells a point from the others: its volume, its load, or both.
-fn name(plan: &PredictionPlan, volume: &PredictedVolume<'_>, point: &PredictedPoint) -> String {
-    match (plan.volumes.len() > 1, plan.loads.len() > 1) {
-        (true, true) => format!("{}, {}: ", volume.volume.spec, words::load(point.load)),
-        (true, false) => format!("{}: ", volume.volume.spec),
-        (false, true) => format!("{}: ", words::load(point.load)),
-        (false, false) => String::new(),
-    }
-}
-
-/// When burst credits end and are back, a sentence each.
-fn credits(point: &PredictedPoint, name: &str) -> Vec<String> {
-    let several = point.outcome.volumes.len() > 1;
-    let changes = |volume: &'_ RoleOutcome| {
-        let role = volume.role.key();
-        volume.changes.iter().take(CREDIT_CHANGES).map(move |change| (role, *change)).collect::<Vec<_>>()
-    };
-    let sentence = |(role, change): (&str, ebbtide_twin::BalanceChange)| {
-        let owner = match change.balance {
-            Balance::InstanceIo | Balance::InstanceBytes => " of the instance".to_owned(),
-            Balance::Volume if several => format!(" of the {role} volume"),
-            Balance::Volume => String::new(),
-        };
-        let verb = if change.ended { "end" } else { "are back" };
-        let seconds = change.at.as_secs_f64();
-        let in_units = match Duration::from_secs(change.at.0 / 1_000_000_000) {
-            short if short < Duration::from_secs(60) => String::new(),
-            long => format!(" ({})", ebbtide_text::span(long)),
-        };
-        if change.ended && seconds < 1.0 {
-            format!("{name}burst credits{owner} are at 0 from the beginning")
-        } else {
-            format!("{name}burst credits{owner} {verb} after {seconds:.0} s{in_units}")
-        }
-    };
-    point.outcome.volumes.iter().flat_map(changes).map(sentence).collect()
 }
 
 /// Every figure with its interval.
