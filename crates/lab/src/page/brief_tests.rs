@@ -88,7 +88,7 @@ fn curves_that_nobody_measured_under_load_are_the_answer_and_not_an_arm_by_itsel
     summary.curves.iter_mut().for_each(|gain| gain.loaded = None);
     let shown = text(&run, &summary, 400, false);
     let first = shown.lines().next().unwrap();
-    assert!(first.contains("narrow") && first.contains("times "), "{first}");
+    assert!(first.starts_with("wide: ") && first.contains("times "), "the first of the curves: {first}");
 }
 
 /// Runs of four arms, the second of which carries more and more of what the first does.
