@@ -21,9 +21,12 @@ const PAGES: [(&str, usize); 7] = [
 /// What a command begins with that needs no server and no root: it is run.
 const RUN: [&str; 4] =
     ["ebbtide predict ", "ebbtide size ", "ebbtide simulate ", "ebbtide doctor --from examples/"];
+/// Makes the report of a directory of results, under the command that it was run by.
+type Render = fn(&Path, &str) -> Report;
+
 /// Commands that take minutes, with the results of a run of each: below `tests/recorded`, without what happened in each second and what
 /// servers wrote.
-const RECORDED: [(&str, fn(&Path, &str) -> Report); 2] = [
+const RECORDED: [(&str, Render); 2] = [
     ("ebbtide run tuned-vs-default --quick", of_lab),
     ("ebbtide crash durability-matrix --quick --arms doublewrite-off", of_crash),
 ];
