@@ -8,7 +8,7 @@ use ebbtide_report::{Report, TextOptions, wrapped_lines};
 use ebbtide_text::{closest, did_you_mean};
 
 use crate::exit::Refusal;
-use crate::text;
+use crate::text::{self, COLUMNS, terminal_width};
 
 /// When text has colours.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -21,9 +21,6 @@ pub(crate) enum ColorWhen {
     /// Nowhere.
     Never,
 }
-
-/// Columns where standard output is no terminal and $COLUMNS is not set.
-const COLUMNS: usize = 80;
 
 /// How an answer is written on standard output.
 pub(crate) fn text_options(color: ColorWhen, details: bool) -> TextOptions {
@@ -113,8 +110,5 @@ pub(crate) fn fitted(lines: String) -> String {
 fn columns() -> usize {
     let given =
         std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok()).filter(|columns| *columns > 0);
-    given.unwrap_or_else(|| {
-        let size = rustix::termios::tcgetwinsize(std::io::stdout());
-        size.ok().map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0).unwrap_or(COLUMNS)
-    })
+    given.or_else(|| terminal_width(std::io::stdout())).unwrap_or(COLUMNS)
 }

@@ -2,6 +2,7 @@
 
 pub(crate) use ebbtide_text::{count, printable, size, timestamp};
 use std::io::{self, IsTerminal as _, Write as _};
+use std::os::fd::AsFd;
 use std::sync::OnceLock;
 
 use anyhow::Context as _;
@@ -102,10 +103,16 @@ fn noted(text: &str, columns: Option<usize>) -> String {
 
 /// The width of the terminal on standard error; None where it is none.
 fn note_columns() -> Option<usize> {
-    let size = io::stderr().is_terminal().then(|| rustix::termios::tcgetwinsize(io::stderr()))?;
-    // A serial line has no width.
-    let columns = size.ok().map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0);
-    Some(columns.unwrap_or(80))
+    io::stderr().is_terminal().then(|| terminal_width(io::stderr()).unwrap_or(COLUMNS))
+}
+
+/// The width where nobody says another one, columns.
+pub(crate) const COLUMNS: usize = 80;
+
+/// The width of a terminal, columns; None where it has none, as a serial line.
+pub(crate) fn terminal_width(terminal: impl AsFd) -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(terminal).ok()?;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
 }
 
 /// Replaces the status line of a terminal on standard error.

@@ -13,6 +13,11 @@ const MOST: usize = 12;
 /// blanks. Empty where nothing is wrong.
 #[must_use]
 pub fn harm(cut: &Cut) -> Vec<String> {
+    told(cut, of_loss)
+}
+
+/// The same with other lines on a loss.
+pub(crate) fn told(cut: &Cut, of_loss: impl Fn(&Loss) -> Vec<String>) -> Vec<String> {
     let verdicts = cut.verdicts.iter().flat_map(of_verdict);
     let mut lines: Vec<String> = verdicts.chain(cut.loss.iter().flat_map(of_loss)).collect();
     if !lines.is_empty() {
@@ -57,7 +62,7 @@ pub(crate) fn evidence(cut: &Cut) -> Vec<String> {
 }
 
 /// Which cut it is.
-pub(crate) fn named(cut: &Cut) -> String {
+fn named(cut: &Cut) -> String {
     format!(
         "cut {} of the arm '{}' {}, seed {}",
         cut.number + 1,

@@ -27,4 +27,4 @@ pub use figure::{change, change_interval, figure, fixed, percent, rate, whole, w
 pub use names::{closest, did_you_mean};
 pub use size::{bytes, size};
 pub use time::{latency, rough, seconds, span, timestamp};
-pub use words::{count, list, printable, typeset};
+pub use words::{count, first_of, first_sentence, list, printable, typeset};

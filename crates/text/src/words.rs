@@ -20,6 +20,21 @@ pub fn list(items: &[String]) -> String {
     }
 }
 
+/// The first `most` items, and how many there are more: `a, b and 3 more`.
+#[must_use]
+pub fn first_of(items: &[impl AsRef<str>], most: usize) -> String {
+    let shown: Vec<&str> = items.iter().take(most).map(AsRef::as_ref).collect();
+    let first = shown.join(", ");
+    if items.len() > most { format!("{first} and {} more", items.len() - most) } else { first }
+}
+
+/// The first of some sentences without its full stop, and those after it.
+#[must_use]
+pub fn first_sentence(text: &str) -> (&str, &str) {
+    let (first, rest) = text.split_once(". ").unwrap_or((text, ""));
+    (first.trim_end_matches('.'), rest)
+}
+
 /// A figure as print sets it: in one piece, with the signs for minus, times and micro. Its digits stay.
 #[must_use]
 pub fn typeset(figure: &str) -> String {
@@ -49,6 +64,19 @@ pub fn printable(text: &str) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_first_of_many_are_named_and_the_others_counted() {
+        assert_eq!(first_of(&["a", "b"], 2), "a, b");
+        assert_eq!(first_of(&["a", "b", "c", "d"], 2), "a, b and 2 more");
+        assert_eq!(first_of(&Vec::<String>::new(), 2), "");
+    }
+
+    #[test]
+    fn a_text_is_parted_behind_its_first_sentence() {
+        assert_eq!(first_sentence("One takes 1.5 s. Two is more."), ("One takes 1.5 s", "Two is more."));
+        assert_eq!(first_sentence("One."), ("One", ""));
+    }
 
     #[test]
     fn what_could_change_a_terminal_is_written_as_an_escape() {

@@ -39,6 +39,7 @@ pub use model::{
     LagFigures, Limiter, Measured, Noise, Note, Part, PerTransaction, RegimeSummary, ServerFigures, Summary,
     TpccFigures, TransactionFigures, TrialCounts, TrialFigures, TrialWindow, VolumeFigures, WindowChange,
 };
+pub use notes::TWO_TRIALS;
 pub use regime::{Around, Regime};
 pub use repeat::{compare_runs, repetition};
 pub use undecided::{Undecided, too_few_trials};

@@ -8,6 +8,9 @@ use super::model::{Bottleneck, Cause, Figures, Note, Summary};
 use crate::record::{Outcome, RunRecord, TrialRecord};
 use ebbtide_text::{figure, latency, list, percent};
 
+/// The remark on an arm with two trials.
+pub const TWO_TRIALS: &str = "Two trials only: the intervals are very wide.";
+
 /// From this many processors of strangers' work on the machine was busy.
 const STRANGERS: f64 = 0.25;
 
@@ -102,7 +105,7 @@ fn trials(parted: &Parted<'_>, run: &RunRecord<'_>) -> Vec<String> {
     match parted.counts.measured {
         0 => texts.push("No trial was measured.".to_owned()),
         1 => texts.push("One trial only: how far its figures would spread is not known.".to_owned()),
-        2 => texts.push("Two trials only: the intervals are very wide.".to_owned()),
+        2 => texts.push(TWO_TRIALS.to_owned()),
         _ => {}
     }
     texts

@@ -4,8 +4,8 @@ use ebbtide_report::{Block, Cell, Listing, Note, Report, Section, Table, Tone};
 use ebbtide_text::{latency, list, seed, whole};
 
 use super::replay;
-use crate::harm::{evidence, gone, named, of_verdict};
-use crate::record::{Cut, Loss, VerdictKind};
+use crate::harm::{evidence, gone, of_verdict, told};
+use crate::record::{Loss, VerdictKind};
 use crate::replay::Replayed;
 use crate::summary::kind_name;
 
@@ -46,21 +46,10 @@ pub fn replayed(replayed: &Replayed, look_in: Option<&str>) -> Report {
     }
     let sections = vec![
         Section::new("", blocks),
-        details("All evidence", all_evidence(now).iter().map(|line| line.trim().to_owned())),
+        details("All evidence", told(now, |loss| vec![gone(loss)]).iter().map(|line| line.trim().to_owned())),
         details("The server's log", replayed.log.iter().map(|line| line.trim().to_owned())),
     ];
     Report { title: format!("Cut {} of {}", now.number + 1, now.arm), sections, ..Report::default() }
-}
-
-/// What is wrong with a cut, but for the clients of a loss, which have their table.
-fn all_evidence(cut: &Cut) -> Vec<String> {
-    let verdicts = cut.verdicts.iter().flat_map(of_verdict);
-    let mut lines: Vec<String> = verdicts.chain(cut.loss.as_ref().map(gone)).collect();
-    if !lines.is_empty() {
-        lines.extend(evidence(cut));
-        lines.push(named(cut));
-    }
-    lines
 }
 
 fn details(heading: &str, lines: impl Iterator<Item = String>) -> Section {
@@ -161,7 +150,7 @@ mod tests {
 
     use super::*;
     use crate::fixture;
-    use crate::record::Verdict;
+    use crate::record::{Cut, Verdict};
 
     fn again(then: Cut, now: Cut, recovered: bool) -> Replayed {
         let version = Version { major: 11, minor: 8, patch: 3 };

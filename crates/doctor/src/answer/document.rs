@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use ebbtide_advisor::{Assessment, Confidence, Evidence, Finding, Seen, Severity};
 use ebbtide_observe::{Observation, Origin};
 use ebbtide_report::{Block, Cell, Fact, Listing, Note, Report, Section, Table, Tone};
-use ebbtide_text::{count, figure, seconds, whole};
+use ebbtide_text::{count, figure, first_sentence, seconds, whole};
 
 use super::proof_text;
 use super::{Answer, by_severity};
@@ -305,12 +305,6 @@ fn brief(why: &str) -> String {
     }
     let cut: String = first.chars().take(BRIEF - 3).collect();
     format!("{}...", cut.rsplit_once(' ').map_or(cut.as_str(), |(words, _)| words))
-}
-
-/// The first of some sentences without its full stop, and those after it.
-fn first_sentence(text: &str) -> (&str, &str) {
-    let (first, rest) = text.split_once(". ").unwrap_or((text, ""));
-    (first.trim_end_matches('.'), rest)
 }
 
 /// Checks without an answer by reason.

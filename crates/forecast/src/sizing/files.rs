@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use ebbtide_captured::bundle::{moment, names};
 use ebbtide_captured::packed::{text, unpacked};
 use ebbtide_captured::{Input, ReadFile, Recorded, RecordedError, Unusable, read_file, together};
-use ebbtide_text::count;
+use ebbtide_text::{count, first_of};
 use ebbtide_volume::MIB;
 
 use super::error::SizingError;
@@ -73,8 +73,7 @@ pub(super) struct Record {
 }
 
 /// The records of a volume's load among files. Where they are of several tools, those of one: the kernel's counters say more than
-/// what a tool printed of them. Each file is read once. `interval_s` is the length of an interval
-/// where the files do not tell it.
+/// what a tool printed of them. Each file is read once. `interval_s` is the length of an interval where the files do not tell it.
 ///
 /// # Errors
 /// None of them is one.
@@ -120,10 +119,7 @@ pub(super) fn records(
 
 /// The files that are not read; None where there are none.
 fn not_read(files: &[String]) -> Option<String> {
-    let first = files[..files.len().min(NAMES)].join(", ");
-    let more = files.len().saturating_sub(NAMES);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    (!files.is_empty()).then(|| format!("not read: {first}{more}"))
+    (!files.is_empty()).then(|| format!("not read: {}", first_of(files, NAMES)))
 }
 
 fn file_name(file: &Path) -> String {

@@ -129,18 +129,17 @@ impl Source {
         if read.len() < 2 || !differ {
             return Self::of_recorded(request.device.as_deref(), all_together?, shown, &notes);
         }
-        let each = read.iter().map(|(path, file, alone)| -> Result<Vec<Self>, SizingError> {
-            let alone = alone.clone().map_or_else(|| together(&[file], interval_s), Ok)?;
+        let mut all = Vec::new();
+        for (path, file, alone) in read {
+            let alone = alone.map_or_else(|| together(&[&file], interval_s), Ok)?;
             let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy();
             let of_file = Self::of_recorded(None, alone, &path.display().to_string(), &notes)?;
             let is_only = of_file.len() == 1;
-            let named = of_file.into_iter().map(|source| {
+            all.extend(of_file.into_iter().map(|source| {
                 let name = if is_only { name.to_string() } else { format!("{name}/{}", source.volume) };
                 Self { volume: name, ..source }
-            });
-            Ok(named.collect::<Vec<Self>>())
-        });
-        let all: Vec<Self> = each.collect::<Result<Vec<_>, SizingError>>()?.into_iter().flatten().collect();
+            }));
+        }
         let Some(device) = &request.device else { return Ok(all) };
         let devices = all.iter().map(|source| source.volume.clone()).collect();
         let named: Vec<Self> = all.into_iter().filter(|source| source.volume == *device).collect();

@@ -4,10 +4,10 @@
 use std::cmp::Ordering;
 
 use ebbtide_analysis::stats::Interval;
-use ebbtide_analysis::summary::{Headline, Undecided, headline, too_few_trials};
+use ebbtide_analysis::summary::{Headline, TWO_TRIALS, Undecided, headline, too_few_trials};
 use ebbtide_report::{Block, Cell, Listing, Medium, Note, Section, Table, Tone};
 use ebbtide_text::shell_words::{quoted, unquoted};
-use ebbtide_text::{change, change_interval, figure, latency};
+use ebbtide_text::{change, change_interval, figure, first_sentence, latency};
 
 use super::arms::{Row, rows};
 use super::{ArmView, PageContext, text, verdict};
@@ -195,7 +195,7 @@ fn remark(page: &PageContext) -> Option<Block> {
     let mut comparisons = page.summary.comparisons.iter();
     let is_few = comparisons.any(|compared| too_few_trials(page.summary, compared).is_some());
     let mut remarks: Vec<_> = page.summary.notes.iter().collect();
-    let is_of_number = |text: &str| is_few && text.starts_with("Two trials only");
+    let is_of_number = |text: &str| is_few && text == TWO_TRIALS;
     remarks.sort_by_key(|remark| (!is_of_number(&remark.text), verdict::weight(remark)));
     let first = super::notes::sentence(page, remarks.first()?);
     Some(first_remark(&first, remarks.len() - 1))
@@ -221,7 +221,7 @@ pub fn interval_detail(interval: Option<Interval>) -> String {
 /// The first sentence of a text. Where it is long, it ends behind one of its clauses; without one it stays whole.
 #[must_use]
 pub fn brief(remark: &str) -> String {
-    let first = remark.split_once(". ").map_or(remark, |(first, _)| first).trim_end_matches('.');
+    let (first, _) = first_sentence(remark);
     if first.chars().count() <= REMARK {
         return format!("{first}.");
     }

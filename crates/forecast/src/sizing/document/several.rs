@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use ebbtide_advisor::sizing::change::short;
 use ebbtide_catalog::Usd;
 use ebbtide_report::{Block, Cell, Note, Report, Section, Table, Tone};
-use ebbtide_text::count;
+use ebbtide_text::{count, first_of};
 use ebbtide_volume::Nanos;
 
 use super::words::time;
@@ -101,13 +101,7 @@ fn sentence(answered: &[Answered<'_, '_>]) -> String {
         (_, None) => String::new(),
     };
     let all: Vec<&str> = answered.iter().map(|(plan, _)| volume_name(plan)).collect();
-    format!("{} ({}): {cost}{difference}.", count(answered.len(), "volume"), names(&all))
-}
-
-/// The first names, and how many there are more.
-fn names(all: &[&str]) -> String {
-    let first = all[..all.len().min(NAMES)].join(", ");
-    if all.len() > NAMES { format!("{first} and {} more", all.len() - NAMES) } else { first }
+    format!("{} ({}): {cost}{difference}.", count(answered.len(), "volume"), first_of(&all, NAMES))
 }
 
 /// A row for each volume: where most is saved first; without a volume of today the dearest first; the doubtful before their equals.
@@ -166,7 +160,7 @@ fn notes(answered: &[Answered<'_, '_>]) -> Vec<Note> {
     if !doubtful.is_empty() {
         notes.push(Note::caution(format!(
             "!  no answer, a throttled past or figures that contradict each other: {}. --show NAME says which",
-            names(&doubtful)
+            first_of(&doubtful, NAMES)
         )));
     }
     notes.extend(inputs::first_note(&notes_of_all(answered)).into_iter().map(Note::caution));
@@ -206,7 +200,7 @@ fn slower_words(answered: &[Answered<'_, '_>]) -> Option<String> {
         "{} of {} {have} a longer p99 of an I/O than today ({}), at most {} in place of {}: --p99 {}us keeps today's",
         all.len(),
         count(answered.len(), "answer"),
-        names(&slow),
+        first_of(&slow, NAMES),
         time(*after),
         time(*before),
         shortest.as_us() + 1
