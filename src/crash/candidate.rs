@@ -3,8 +3,6 @@
 //! Two looks at its counters, and the judgement of [`ebbtide_advisor::doublewrite`]. The server may be
 //! anyone's: nothing of it is changed.
 
-mod text;
-
 use std::time::Duration;
 
 use clap::Args;
@@ -13,6 +11,7 @@ use ebbtide_advisor::doublewrite::{
 };
 use ebbtide_catalog::Catalog;
 use ebbtide_device::host::{FsType, Home};
+use ebbtide_doctor::candidate::{Seen, document};
 use ebbtide_load::{Cancel, Session};
 use ebbtide_mysql::status::{ObserveError, Observer, StatusError};
 use ebbtide_observe::{FileSystem, Observation};
@@ -116,8 +115,8 @@ pub(super) fn run(
             judgement: &candidate,
         });
     } else {
-        let seen = text::Seen { facts, at, work: &workload, storage: storage.as_ref() };
-        crate::text::write(&text::document(&seen, &candidate).to_text(options))?;
+        let seen = Seen { facts, at, work: &workload, storage: storage.as_ref() };
+        crate::text::write(&document(&seen, &candidate).to_text(options))?;
     }
     Ok(exit(&candidate))
 }

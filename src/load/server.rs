@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::{ArgAction, Args};
-use ebbtide_captured::option_file::{self, OptionFile, OptionFileError};
+use ebbtide_captured::client_defaults::{self, ClientDefaults, DefaultsError, DefaultsFile};
 use ebbtide_load::{DATABASE, Endpoint, Target, Tls};
 use ebbtide_names::NamedServer;
 
@@ -64,26 +64,6 @@ pub(crate) struct ServerArgs {
 
 /// Where MySQL and MariaDB put their socket on most systems.
 const SOCKETS: [&str; 3] = ["/run/mysqld/mysqld.sock", "/var/lib/mysql/mysql.sock", "/tmp/mysql.sock"];
-/// Option files that the clients read before that of the user.
-const OPTION_FILES: [&str; 2] = ["/etc/my.cnf", "/etc/mysql/my.cnf"];
-/// Groups that the clients of MySQL and MariaDB read, in the order of their files.
-const GROUPS: [&str; 6] = ["client", "client-server", "client-mariadb", "mysql", "mariadb-client", "ebbtide"];
-
-/// What option files set of the server and the account.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Defaults {
-    host: Option<String>,
-    port: Option<u16>,
-    socket: Option<PathBuf>,
-    user: Option<String>,
-    password: Option<String>,
-    database: Option<String>,
-    ca: Option<PathBuf>,
-    encrypt: Option<bool>,
-    /// Whether a certificate that no known authority signed is refused.
-    verify: bool,
-}
-
 impl ServerArgs {
     /// Takes what a named server says and no option does. A place is taken whole: a host of the command line with a socket of the
     /// file would be neither's server.
@@ -120,7 +100,7 @@ impl ServerArgs {
         self.target_of(&self.defaults(true)?, &system_user(), password)
     }
 
-    fn target_of(&self, defaults: &Defaults, user: &str, password: Option<String>) -> Result<Target> {
+    fn target_of(&self, defaults: &ClientDefaults, user: &str, password: Option<String>) -> Result<Target> {
         if std::env::args_os().any(|word| is_password(&word.to_string_lossy())) {
             note(
                 "warning: every user of this machine can read the password on the command line: use EBBTIDE_MYSQL_PASSWORD or --defaults-file",
@@ -128,7 +108,7 @@ impl ServerArgs {
         }
         let ca = self.mysql_ssl_ca.clone().or(defaults.ca.clone());
         if self.mysql_ssl != Some(false) {
-            defaults.check_verified(ca.as_ref())?;
+            defaults.check_verified(ca.as_deref()).map_err(refused)?;
         }
         let encrypt = self.mysql_ssl_ca.is_some()
             || self.mysql_ssl.unwrap_or(defaults.encrypt.unwrap_or(defaults.ca.is_some()));
@@ -156,7 +136,7 @@ impl ServerArgs {
     }
 
     /// As the MySQL clients do: sockets first, and no host and no port mean the local socket.
-    fn endpoints(&self, defaults: &Defaults) -> Vec<Endpoint> {
+    fn endpoints(&self, defaults: &ClientDefaults) -> Vec<Endpoint> {
         if !self.mysql_socket.is_empty() {
             return self.mysql_socket.iter().cloned().map(Endpoint::Unix).collect();
         }
@@ -186,30 +166,16 @@ impl ServerArgs {
     }
 
     /// The option files that are named; the usual ones too where a file or a suffix is added to them, and `by_default`.
-    fn defaults(&self, by_default: bool) -> Result<Defaults> {
-        let mut files: Vec<(PathBuf, bool)> = Vec::new();
-        match &self.defaults_file {
-            Some(file) => files.push((file.clone(), true)),
-            None if by_default
-                || self.defaults_extra_file.is_some()
-                || self.defaults_group_suffix.is_some() =>
-            {
-                files.extend(OPTION_FILES.map(|path| (path.into(), false)));
-                files.extend(self.defaults_extra_file.clone().map(|path| (path, true)));
-                let own = std::env::home_dir().map(|home| (home.join(".my.cnf"), false));
-                files.extend(own);
-            }
-            None => return Ok(Defaults::default()),
-        }
-        let mut groups: Vec<String> = GROUPS.map(str::to_owned).to_vec();
-        if let Some(suffix) = &self.defaults_group_suffix {
-            groups.extend(GROUPS.map(|group| format!("{group}{}", suffix.to_ascii_lowercase())));
-        }
-        let mut defaults = Defaults::default();
-        for (path, needed) in files {
-            if needed || path.exists() {
-                defaults.read(&path, &groups)?;
-            }
+    fn defaults(&self, by_default: bool) -> Result<ClientDefaults> {
+        let usual = by_default || self.defaults_extra_file.is_some() || self.defaults_group_suffix.is_some();
+        let files = match &self.defaults_file {
+            Some(file) => vec![DefaultsFile::needed(file.clone())],
+            None if usual => client_defaults::usual(self.defaults_extra_file.clone(), std::env::home_dir()),
+            None => return Ok(ClientDefaults::default()),
+        };
+        let defaults = ClientDefaults::read(files, self.defaults_group_suffix.as_deref()).map_err(refused)?;
+        for warning in &defaults.warnings {
+            note(&format!("warning: {warning}"));
         }
         Ok(defaults)
     }
@@ -230,85 +196,11 @@ fn is_password(word: &str) -> bool {
     value.is_some_and(|value| !value.is_empty()) || word == "--mysql-password" || word == "--mysql_password"
 }
 
-impl Defaults {
-    /// Takes what a file sets. As the clients do, a file that everyone may write is left out, with a warning.
-    fn read(&mut self, path: &Path, groups: &[String]) -> Result<()> {
-        if option_file::access(path).is_some_and(|access| access.world_writable) {
-            note(&format!("warning: {} is not read: every user may write it", path.display()));
-            return Ok(());
-        }
-        let file = OptionFile::read(path).map_err(refused)?;
-        for warning in &file.warnings {
-            note(&format!("warning: {warning}"));
-        }
-        for line in file.of_groups(groups) {
-            let value = line.value.clone();
-            let text = value.clone().unwrap_or_default();
-            let wrong = |allowed: &str| {
-                let message = format!(
-                    "{}, line {}: {} is '{text}', and {allowed} is needed",
-                    line.file.display(),
-                    line.line,
-                    line.name
-                );
-                anyhow::Error::from(Refusal::usage(message))
-            };
-            match line.name.strip_prefix("loose_").unwrap_or(&line.name) {
-                "host" => self.host = value,
-                "port" => self.port = Some(text.parse().map_err(|_| wrong("a number up to 65535"))?),
-                "socket" => self.socket = value.map(PathBuf::from),
-                "user" => self.user = value,
-                "database" => self.database = value,
-                "password" => {
-                    let readable =
-                        option_file::access(&line.file).is_some_and(|access| access.world_readable);
-                    if readable && !text.is_empty() {
-                        note(&format!(
-                            "warning: {} has a password, and every user may read it: chmod 600 {}",
-                            line.file.display(),
-                            line.file.display()
-                        ));
-                    }
-                    self.password = Some(text);
-                }
-                "ssl_ca" => self.ca = value.map(PathBuf::from),
-                "ssl" => {
-                    self.encrypt = Some(
-                        parse_switch(if text.is_empty() { "on" } else { &text })
-                            .map_err(|_| wrong("on or off"))?,
-                    )
-                }
-                "skip_ssl" => self.encrypt = Some(false),
-                "ssl_verify_server_cert" => {
-                    self.verify = text.is_empty() || parse_switch(&text).unwrap_or(true)
-                }
-                "skip_ssl_verify_server_cert" | "disable_ssl_verify_server_cert" => self.verify = false,
-                "ssl_mode" => match text.to_ascii_uppercase().as_str() {
-                    "DISABLED" => (self.encrypt, self.verify) = (Some(false), false),
-                    "PREFERRED" => (self.encrypt, self.verify) = (None, false),
-                    "REQUIRED" => (self.encrypt, self.verify) = (Some(true), false),
-                    "VERIFY_CA" | "VERIFY_IDENTITY" => (self.encrypt, self.verify) = (Some(true), true),
-                    _ => return Err(wrong("DISABLED, PREFERRED, REQUIRED, VERIFY_CA or VERIFY_IDENTITY")),
-                },
-                _ => {}
-            }
-        }
-        Ok(())
+fn refused(error: DefaultsError) -> anyhow::Error {
+    let mut refusal = Refusal::usage(error.to_string());
+    if matches!(error, DefaultsError::NoAuthority) {
+        refusal = refusal.hint("add ssl-ca=FILE to it, or give --mysql-ssl-ca");
     }
-
-    /// A certificate cannot be checked without its authority: a file that asks for that is not taken for less.
-    fn check_verified(&self, ca: Option<&PathBuf>) -> Result<()> {
-        if self.verify && self.encrypt != Some(false) && ca.is_none() {
-            let message = "the option file asks to verify the server's certificate (ssl-mode, ssl-verify-server-cert), and \
-                           names no ssl-ca";
-            return Err(Refusal::usage(message).hint("add ssl-ca=FILE to it, or give --mysql-ssl-ca").into());
-        }
-        Ok(())
-    }
-}
-
-fn refused(error: OptionFileError) -> anyhow::Error {
-    let refusal = Refusal::usage(error.to_string());
     anyhow::Error::new(error).context(refusal)
 }
 

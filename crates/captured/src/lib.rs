@@ -8,7 +8,7 @@
 //! # Where to begin reading
 //!
 //! - [`observation()`] makes an observation of texts; `pieces` finds of which kind each is. Captures are [`bundle`], option files
-//!   [`option_file`], files of sysstat `src/sysstat`. What stands around a pasted text is taken off by `pasted`; XML, HTML and JSON of
+//!   [`option_file`], those of clients [`client_defaults`], files of sysstat `src/sysstat`. What stands around a pasted text is taken off by `pasted`; XML, HTML and JSON of
 //!   clients become the text of `\G` in `rows`. Kinds that are not read are named in `elsewhere`, with what to give instead.
 //! - Loads over time, for `ebbtide size`, are `src/recorded`. Metrics of CloudWatch are the tables `EBS` and `RDS` in
 //!   `src/cloudwatch/metric.rs`, with the statistic and unit that each needs; the readers of files are `json.rs` and `table.rs` beside it.
@@ -18,6 +18,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bundle;
+pub mod client_defaults;
 pub mod configuration;
 pub mod option_file;
 pub mod packed;

@@ -3,7 +3,8 @@
 //! [`look`] observes a running server, [`machine`] the machine that it runs on and [`storage`] its volumes; [`probe`] times syncs.
 //! What other programs and captures hold is read by `ebbtide-captured`, and either is judged by `ebbtide-advisor`.
 //! [`baseline`] holds findings against those of before, and [`proof`] makes an experiment of the lab that measures what fixes
-//! gain. [`answer`] says what was found, as a document and for programs. Nothing here prints, and nothing of a server is changed.
+//! gain. [`answer`] says what was found, as a document and for programs; [`candidate`] whether a server gains without the doublewrite
+//! buffer. Nothing here prints, and nothing of a server is changed.
 //!
 //! # Where to begin reading
 //!
@@ -16,6 +17,7 @@
 
 pub mod answer;
 pub mod baseline;
+pub mod candidate;
 pub mod look;
 pub mod machine;
 pub mod probe;

@@ -1,4 +1,6 @@
-//! The judgement for people: the answer first, then what it rests on.
+//! What is said of a server that may gain from running without the doublewrite buffer: the answer first, then what it rests on.
+//!
+//! The judgement is [`ebbtide_advisor::doublewrite`]'s.
 
 use ebbtide_advisor::doublewrite::{Action, Candidate, Gain, Standing, Storage, Verdict, Workload};
 use ebbtide_mysql::status::Facts;
@@ -7,15 +9,21 @@ use ebbtide_text::{figure, percent};
 use ebbtide_volume::MIB;
 
 /// What was looked at.
-pub(super) struct Seen<'a> {
-    pub(super) facts: &'a Facts,
-    pub(super) at: String,
-    pub(super) work: &'a Workload,
-    pub(super) storage: Option<&'a Storage>,
+#[derive(Debug)]
+pub struct Seen<'a> {
+    /// What the server says of itself.
+    pub facts: &'a Facts,
+    /// Its host and port, or its socket.
+    pub at: String,
+    /// What it did between the two looks.
+    pub work: &'a Workload,
+    /// The volume of its files, where it was named.
+    pub storage: Option<&'a Storage>,
 }
 
 /// What to do now first, then the answer with its figures; what both rest on is details.
-pub(super) fn document(seen: &Seen<'_>, candidate: &Candidate) -> Report {
+#[must_use]
+pub fn document(seen: &Seen<'_>, candidate: &Candidate) -> Report {
     let words = verdict_words(candidate.verdict);
     let mut blocks = vec![
         Block::Findings(vec![candidate.advice.clone()]),
@@ -130,7 +138,7 @@ fn pages(seen: &Seen<'_>, candidate: &Candidate) -> Vec<String> {
         figure(work.doublewrite_pages)
     )];
     let threads =
-        |threads: Option<f64>, what: &str| threads.map(|threads| format!("{} {what}", figure(threads)));
+        |threads: Option<f64>, words: &str| threads.map(|threads| format!("{} {words}", figure(threads)));
     let waits: Vec<String> = [
         threads(work.free_page_waits, "waits for a free page a second"),
         threads(work.doublewrite_wait, "threads in the doublewrite files' I/O"),
