@@ -5,8 +5,8 @@ use alloc::boxed::Box;
 use rand_core::Rng;
 
 use crate::{
-    BurstBucket, CreditUnit, Credits, Grant, Instance, Io, Limits, LimitsError, LoadProgress, LoadState, Loader, Modification,
-    ModificationPhase, Nanos, Op, RateLimit, Stats,
+    BurstBucket, CreditUnit, Credits, Grant, Instance, Io, Limits, LimitsError, LoadProgress, LoadState,
+    Loader, Modification, ModificationPhase, Nanos, Op, RateLimit, Stats,
     account::{Accountant, Charge, Slots},
     in_flight::{InFlight, InFlightQueue},
     loading::Loading,

@@ -1,6 +1,6 @@
 //! All that a live volume reports of itself, read at one moment.
 
-use ebbtide_volume::{Credits, InstanceLimits, LoadProgress, RateLimit, Stats, VolumeInterval};
+use ebbtide_volume::{Credits, InstanceLimits, LoadProgress, Nanos, RateLimit, Stats, VolumeInterval};
 
 use super::LiveVolume;
 use crate::faults::{ActiveFaults, InjectedFaults};
@@ -24,7 +24,7 @@ impl VolumeTotals {
     #[must_use]
     pub fn then(&self, later: &Self) -> Self {
         // Intervals add their lengths, and `at` is a moment here.
-        let before = Stats { at: ebbtide_volume::Nanos::ZERO, ..self.stats };
+        let before = Stats { at: Nanos::ZERO, ..self.stats };
         let stats = VolumeInterval::of_growth(before).then(&VolumeInterval::of_growth(later.stats));
         Self {
             stats: *stats,
@@ -93,7 +93,7 @@ impl LiveVolume {
 
 #[cfg(test)]
 mod tests {
-    use ebbtide_volume::{Nanos, OpStats};
+    use ebbtide_volume::OpStats;
 
     use super::*;
 
@@ -113,7 +113,10 @@ mod tests {
         };
         let mut both = attachment(10, 3, 7).then(&attachment(20, 5, 1));
         assert_eq!((both.stats.write.ops, both.stats.write.bytes, both.host_errors), (8, 8 * 4096, 8));
-        assert_eq!((both.stats.idle_time, both.stats.volume_iops_exceeded), (Nanos::from_secs(30), Nanos::from_secs(8)));
+        assert_eq!(
+            (both.stats.idle_time, both.stats.volume_iops_exceeded),
+            (Nanos::from_secs(30), Nanos::from_secs(8))
+        );
         assert_eq!((both.stats.queue, both.stats.at), (1, Nanos(u64::MAX / 2 + 20)));
         // Moments are not added: a third one would not fit.
         both = both.then(&attachment(30, 1, 0)).then(&attachment(40, 1, 0));
