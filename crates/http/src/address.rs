@@ -15,7 +15,9 @@ pub enum AddressError {
     #[error("is neither PORT (0 to 65535) nor HOST:PORT with 127.0.0.1, [::1] or localhost for HOST")]
     Form,
     /// Other machines may reach it.
-    #[error("{0} is no loopback address, and pages are for this machine alone: give PORT, and reach it from elsewhere by 'ssh -L'")]
+    #[error(
+        "{0} is no loopback address, and pages are for this machine alone: give PORT, and reach it from elsewhere by 'ssh -L'"
+    )]
     NotLoopback(SocketAddr),
 }
 

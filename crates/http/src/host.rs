@@ -19,7 +19,8 @@ fn is_loopback_name(host: &str) -> bool {
         Some(rest) => rest.split_once(']').map(|(name, _)| name).unwrap_or_default(),
         None => host.split(':').next().unwrap_or_default(),
     };
-    name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+    name.eq_ignore_ascii_case("localhost")
+        || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 #[cfg(test)]
@@ -28,10 +29,13 @@ mod tests {
 
     #[test]
     fn names_of_this_machine_are_taken_and_all_others_refused() {
-        for own in ["localhost", "LocalHost:9421", "127.0.0.1", "127.0.0.1:9421", "127.9.9.9:1", "[::1]:9421"] {
+        for own in ["localhost", "LocalHost:9421", "127.0.0.1", "127.0.0.1:9421", "127.9.9.9:1", "[::1]:9421"]
+        {
             assert!(is_loopback_name(own), "{own}");
         }
-        for other in ["", "evil.example", "localhost.evil.example:9421", "192.0.2.1:9421", "[::]:1", "::1", "[::1"] {
+        for other in
+            ["", "evil.example", "localhost.evil.example:9421", "192.0.2.1:9421", "[::]:1", "::1", "[::1"]
+        {
             assert!(!is_loopback_name(other), "{other}");
         }
     }

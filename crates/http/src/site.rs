@@ -68,9 +68,7 @@ async fn answer(page: Arc<dyn Page>) -> Response {
     // A page takes locks and reads files: not on the threads of the connections.
     match tokio::task::spawn_blocking(move || page.render()).await {
         Ok(Ok(Rendered { content_type, body })) => ([(CONTENT_TYPE, content_type)], body).into_response(),
-        Ok(Err(unavailable)) => {
-            (StatusCode::SERVICE_UNAVAILABLE, format!("{unavailable}\n")).into_response()
-        }
+        Ok(Err(unavailable)) => (StatusCode::SERVICE_UNAVAILABLE, format!("{unavailable}\n")).into_response(),
         Err(error) => {
             tracing::error!("a page ended by a panic: {error}");
             (StatusCode::INTERNAL_SERVER_ERROR, "an internal error has occurred\n").into_response()

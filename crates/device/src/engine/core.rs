@@ -23,6 +23,7 @@ use super::{
     model::Model,
     observed::{Observed, ObservedIo},
     overlay::Overlay,
+    reading::GrowingTimes,
     write_callback::WriteCallback,
 };
 use crate::{
@@ -125,6 +126,7 @@ pub(crate) struct EngineState {
     rng: Xoshiro256PlusPlus,
     pub(super) faults: Faults,
     pub(super) injected: InjectedFaults,
+    pub(super) times: GrowingTimes,
     queue: BinaryHeap<Pending>,
     /// What arrived during a stall; the model has not seen it.
     held_back: VecDeque<Pending>,
@@ -262,6 +264,7 @@ impl Core {
                 rng: Xoshiro256PlusPlus::seed_from_u64(options.seed),
                 faults: Faults::default(),
                 injected: InjectedFaults::default(),
+                times: GrowingTimes::default(),
                 queue: BinaryHeap::with_capacity(QUEUE_CAPACITY),
                 held_back: VecDeque::new(),
                 latest: Nanos::ZERO,

@@ -38,6 +38,41 @@ impl VolumeTotals {
     }
 }
 
+/// Makes times of the model grow that can step back.
+///
+/// The model knows in advance how long requests will wait for a limit, and takes back what is in the future: less than a service
+/// time too much. A stall adds to the queue while it lasts, and the model does not know of it when it has ended.
+#[derive(Debug, Default)]
+pub(super) struct GrowingTimes {
+    /// The longest that were read, in the order of [`GrowingTimes::exceeded`].
+    longest: [Nanos; 4],
+    /// The time of the queue that was read last, by the model.
+    queue: Nanos,
+    /// What stalls have added to the queue's time.
+    stalled: Nanos,
+}
+
+impl GrowingTimes {
+    fn apply(&mut self, stats: &mut Stats) {
+        for (longest, time) in self.longest.iter_mut().zip(Self::exceeded(stats)) {
+            *longest = (*longest).max(*time);
+            *time = *longest;
+        }
+        self.stalled += self.queue.since(stats.queue_time);
+        self.queue = stats.queue_time;
+        stats.queue_time += self.stalled;
+    }
+
+    fn exceeded(stats: &mut Stats) -> [&mut Nanos; 4] {
+        [
+            &mut stats.volume_iops_exceeded,
+            &mut stats.volume_throughput_exceeded,
+            &mut stats.instance_iops_exceeded,
+            &mut stats.instance_throughput_exceeded,
+        ]
+    }
+}
+
 /// A live volume at one moment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VolumeReading {
@@ -74,7 +109,8 @@ impl LiveVolume {
         let (size_bytes, has_ended) = (core.size_bytes(), !core.is_live());
         let mut state = core.state.lock();
         let now = core.clock.now();
-        let stats = state.stats(now);
+        let mut stats = state.stats(now);
+        state.times.apply(&mut stats);
         let (model, array) = (&state.model, &state.model.array);
         VolumeReading {
             totals: VolumeTotals { stats, lateness, injected: state.injected, host_errors },
@@ -96,6 +132,25 @@ mod tests {
     use ebbtide_volume::OpStats;
 
     use super::*;
+
+    #[test]
+    fn times_that_step_back_are_kept_and_those_of_a_queue_go_on_after_a_stall() {
+        let mut times = GrowingTimes::default();
+        let mut read = |exceeded_us: u64, queue_s: u64| {
+            let mut stats = Stats {
+                instance_iops_exceeded: Nanos::from_us(exceeded_us),
+                queue_time: Nanos::from_secs(queue_s),
+                ..Stats::default()
+            };
+            times.apply(&mut stats);
+            (stats.instance_iops_exceeded.as_us(), stats.queue_time.0 / Nanos::SECOND.0)
+        };
+        assert_eq!(read(500, 10), (500, 10));
+        // A stall of which the model knows nothing afterwards.
+        assert_eq!(read(400, 70), (500, 70));
+        assert_eq!(read(600, 11), (600, 70));
+        assert_eq!(read(550, 13), (600, 72));
+    }
 
     #[test]
     fn counters_go_on_over_attachments_and_gauges_are_the_later_ones() {

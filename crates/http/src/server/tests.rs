@@ -61,7 +61,10 @@ fn a_page_is_answered_to_get_and_head_and_to_nothing_else() {
         }
     }
     let unavailable = ask(&start(0, patient()), "GET /page");
-    assert!(unavailable.starts_with("HTTP/1.1 503") && unavailable.ends_with("the server stops\n"), "{unavailable}");
+    assert!(
+        unavailable.starts_with("HTTP/1.1 503") && unavailable.ends_with("the server stops\n"),
+        "{unavailable}"
+    );
 }
 
 #[test]
