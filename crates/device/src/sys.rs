@@ -66,7 +66,7 @@ pub fn enter_data_path(role: Role) -> Scheduling {
     };
     if set_fifo(priority) {
         if role == Role::Export {
-            RECENT_REQUESTS.set(Some(RecentRequests { score: MAX_SCORE, last: Nanos::ZERO }));
+            RECENT_REQUESTS.set(Some(RecentRequests::REAL_TIME));
         }
         Scheduling::RealTime
     } else if favoured {
@@ -94,6 +94,27 @@ struct RecentRequests {
     /// Between 0 (ordinary scheduling) and [`MAX_SCORE`] (real-time).
     score: u8,
     last: Nanos,
+    scheduling: Scheduling,
+}
+
+impl RecentRequests {
+    /// Those of a thread that has just become real-time.
+    const REAL_TIME: Self = Self { score: MAX_SCORE, last: Nanos::ZERO, scheduling: Scheduling::RealTime };
+
+    /// Takes a request into account. Returns how the thread is to be scheduled from now on, where that changes: between the two
+    /// ends of the score it stays as it is, since each change is a system call.
+    fn note(&mut self, now: Nanos, held: bool) -> Option<Scheduling> {
+        let busy = !held && now.since(self.last) < BUSY_GAP;
+        self.score = if busy { self.score.saturating_sub(1) } else { (self.score + 1).min(MAX_SCORE) };
+        self.last = now;
+        let before = self.scheduling;
+        match self.score {
+            0 => self.scheduling = Scheduling::Nice,
+            MAX_SCORE => self.scheduling = Scheduling::RealTime,
+            _ => {}
+        }
+        (self.scheduling != before).then_some(self.scheduling)
+    }
 }
 
 thread_local! {
@@ -109,14 +130,13 @@ thread_local! {
 /// over, which costs a saturated volume a third of its IOPS (measured: 92,000 instead of 131,000 reads
 /// a second). So a thread whose requests come fast and pass at once is ordinary until that ends.
 pub(crate) fn note_submission(now: Nanos, held: bool) {
-    let Some(before) = RECENT_REQUESTS.get() else { return };
-    let busy = !held && now.since(before.last) < BUSY_GAP;
-    let score = if busy { before.score.saturating_sub(1) } else { (before.score + 1).min(MAX_SCORE) };
-    RECENT_REQUESTS.set(Some(RecentRequests { score, last: now }));
-    match score {
-        0 if before.score > 0 => _ = set_ordinary(),
-        MAX_SCORE if before.score < MAX_SCORE => _ = set_fifo(EXPORT_PRIORITY),
-        _ => {}
+    let Some(mut recent) = RECENT_REQUESTS.get() else { return };
+    let change = recent.note(now, held);
+    RECENT_REQUESTS.set(Some(recent));
+    match change {
+        None => {}
+        Some(Scheduling::RealTime) => _ = set_fifo(EXPORT_PRIORITY),
+        Some(_) => _ = set_ordinary(),
     }
 }
 
@@ -212,6 +232,38 @@ impl Drop for Boost {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// How the thread is to be scheduled after each of `count` requests that are `gap` apart, where that changes.
+    fn changes(recent: &mut RecentRequests, count: u32, gap: Nanos, held: bool) -> Vec<(u32, Scheduling)> {
+        let noted = (1..=count).filter_map(|number| {
+            let now = recent.last + gap;
+            Some((number, recent.note(now, held)?))
+        });
+        noted.collect()
+    }
+
+    const SHORT: Nanos = Nanos::from_us(50);
+    const LONG: Nanos = Nanos::from_us(200);
+
+    #[test]
+    fn a_thread_is_ordinary_after_64_requests_in_a_row_and_real_time_after_64_held_ones() {
+        let mut recent = RecentRequests::REAL_TIME;
+        assert_eq!(changes(&mut recent, 200, SHORT, false), [(64, Scheduling::Nice)]);
+        assert_eq!(changes(&mut recent, 200, SHORT, true), [(64, Scheduling::RealTime)]);
+    }
+
+    #[test]
+    fn requests_with_short_and_long_gaps_in_turns_change_no_scheduling() {
+        for fast in [0, 64] {
+            let mut recent = RecentRequests::REAL_TIME;
+            changes(&mut recent, fast, SHORT, false);
+            for _ in 0..100 {
+                let long = changes(&mut recent, 1, LONG, false);
+                let short = changes(&mut recent, 1, SHORT, false);
+                assert!(long.is_empty() && short.is_empty(), "after {fast} fast requests");
+            }
+        }
+    }
 
     #[test]
     fn a_boost_raises_the_thread_and_lowers_it_again() {
