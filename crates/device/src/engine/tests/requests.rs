@@ -251,6 +251,19 @@ fn buffers_come_back_and_their_number_is_bounded() {
 }
 
 #[test]
+fn a_buffer_begins_at_a_page_and_holds_every_byte_that_is_put_in() {
+    let pool = BufferPool::new(1 << 20);
+    for len in [1, 512, 4096, 4097, 16 << 10, 256 << 10, 2 << 20] {
+        let mut buffer = pool.take(len);
+        assert!(buffer.as_ptr().addr().is_multiple_of(4096), "{len} bytes");
+        let content: Vec<u8> = (0..len).map(|number| u8::try_from(number % 251).unwrap()).collect();
+        buffer.copy_from_slice(&content);
+        assert_eq!(*buffer, content, "{len} bytes");
+    }
+    assert_eq!(pool.in_use(), 0);
+}
+
+#[test]
 fn a_submitter_waits_while_requests_in_flight_hold_all_the_memory() {
     let fixture = Fixture::new(ebs());
     let each = 1_u32 << 20;
