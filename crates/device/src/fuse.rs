@@ -401,7 +401,8 @@ impl Filesystem for VolumeFile {
         if len == 0 {
             return reply.data(&[]);
         }
-        self.submit(Command::Read, offset, len, Reply::fuse(FuseReply::Read(reply)));
+        tracing::trace!(volume = self.volume.name(), operation = "read", offset, length = len, "asked");
+        self.volume.submit_read(offset, len, Reply::fuse(FuseReply::Read(reply)));
     }
 
     fn write(

@@ -1,6 +1,7 @@
 //! Pooled, bounded buffers: the memory of a volume's requests in flight.
 
 use std::{
+    cell::RefCell,
     collections::BTreeMap,
     fmt,
     ops::{Deref, DerefMut},
@@ -36,6 +37,25 @@ fn bytes_of_mut(pages: &mut [Page]) -> &mut [u8] {
     let len = size_of_val(pages);
     // SAFETY: as above; nobody else has them borrowed, and any bytes are a page.
     unsafe { slice::from_raw_parts_mut(pages.as_mut_ptr().cast(), len) }
+}
+
+/// Bytes that [`with_own_bytes`] has at most: the largest request that the kernel sends.
+pub(crate) const OWN_BYTES: usize = 1 << 20;
+
+thread_local! {
+    static OWN_PAGES: RefCell<Box<[Page]>> = RefCell::default();
+}
+
+/// Calls `action` with `len` bytes of arbitrary content, at most [`OWN_BYTES`], that belong to the calling thread: no lock, and
+/// memory that no other thread has touched. Nothing that `action` calls may call this.
+pub(crate) fn with_own_bytes<T>(len: usize, action: impl FnOnce(&mut [u8]) -> T) -> T {
+    assert!(len <= OWN_BYTES, "{len} bytes: a thread keeps {OWN_BYTES} at most");
+    OWN_PAGES.with_borrow_mut(|pages| {
+        if size_of_val(&**pages) < len {
+            *pages = new_pages(len.next_power_of_two());
+        }
+        action(&mut bytes_of_mut(pages)[..len])
+    })
 }
 
 /// Buffers of one volume, bounded in bytes.
