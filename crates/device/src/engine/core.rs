@@ -33,7 +33,7 @@ use crate::{
     outcome::{OWN_BYTES, with_own_bytes},
     request::{Buffer, BufferPool, Command, IoError, Reply, Request},
     store::OpenVolume,
-    sys::note_submission,
+    sys::{LastAnswer, note_held},
 };
 
 /// Requests in flight that need no allocation: what a loop device and some NBD connections queue.
@@ -222,6 +222,7 @@ pub(crate) struct Core {
     pub(crate) leader: Alarm,
     pub(crate) followers: Alarm,
     pub(crate) lateness: Lateness,
+    last_answer: LastAnswer,
 }
 
 impl Core {
@@ -244,6 +245,7 @@ impl Core {
             leader: Alarm::default(),
             followers: Alarm::default(),
             lateness: Lateness::new(),
+            last_answer: LastAnswer::default(),
             state: Mutex::new(EngineState {
                 model: Model::new(options.array, options.instance),
                 rng: Xoshiro256PlusPlus::seed_from_u64(options.seed),
@@ -298,13 +300,13 @@ impl Core {
         if pending.due <= arrived || pending.due <= self.clock.now() {
             drop(state);
             self.perform_due(pending);
-            return note_submission(arrived, false);
+            return self.note_passed(arrived);
         }
         let wake = state.enqueue(pending);
         drop(state);
         self.wake(&wake);
         self.notify_write(command, offset, len);
-        note_submission(arrived, true);
+        note_held(arrived);
     }
 
     /// As [`Core::submit`] for a read. One that the model lets pass at once is read into the thread's own memory and answered from
@@ -329,7 +331,7 @@ impl Core {
                 pending.reply.send_read(done.map(|()| data), &self.pool);
                 self.trace(command, offset, len, (arrived, pending.due), done);
             });
-            return note_submission(arrived, false);
+            return self.note_passed(arrived);
         }
         if self.is_live() {
             let mut buffer = self.pool.take(bytes);
@@ -338,10 +340,10 @@ impl Core {
         }
         if charged && pending.due <= self.clock.now() {
             self.perform_due(pending);
-            return note_submission(arrived, false);
+            return self.note_passed(arrived);
         }
         self.hold(pending, charged);
-        note_submission(arrived, true);
+        note_held(arrived);
     }
 
     /// Takes the bytes of a read from the store; notes where the host failed.
@@ -381,13 +383,13 @@ impl Core {
             pending.reply.send(done.map(|()| None));
             self.trace(command, offset, len, (arrived, due), done);
             self.note_lateness(waits, due);
-            return note_submission(arrived, false);
+            return self.note_passed(arrived);
         }
         let mut buffer = self.pool.take(data.len());
         buffer.copy_from_slice(data);
         pending.data = Some(buffer);
         self.hold(pending, charged);
-        note_submission(arrived, true);
+        note_held(arrived);
     }
 
     /// Puts a read in flight that has its data, or a write whose data had to be copied first.
@@ -412,6 +414,11 @@ impl Core {
         drop(state);
         self.wake(&wake);
         self.notify_write(command, offset, len);
+    }
+
+    /// Notes that the thread which submitted a request has answered it.
+    fn note_passed(&self, arrived: Nanos) {
+        self.last_answer.note_passed(arrived, || self.clock.now());
     }
 
     /// Calls the callback for a write that has come into flight.
