@@ -2,7 +2,6 @@
 //! lets a power cut or a snapshot see every write either before or after it happened.
 
 use std::{
-    cmp::Ordering as Order,
     collections::{BinaryHeap, VecDeque},
     sync::{
         Arc,
@@ -23,6 +22,7 @@ use super::{
     model::Model,
     observed::{Observed, ObservedIo},
     overlay::Overlay,
+    pending::Pending,
     reading::GrowingTimes,
     write_callback::WriteCallback,
 };
@@ -32,74 +32,13 @@ use crate::{
     faults::{Faults, InjectedFaults},
     lateness::Lateness,
     outcome::{OWN_BYTES, with_own_bytes},
-    request::{Buffer, BufferPool, Command, IoError, Reply, Request},
+    request::{BufferPool, Command, IoError, Reply, Request},
     store::OpenVolume,
     sys::{LastAnswer, note_held},
 };
 
 /// Requests in flight that need no allocation: what a loop device and some NBD connections queue.
 const QUEUE_CAPACITY: usize = 1024;
-
-/// A request in flight.
-#[derive(Debug)]
-pub(crate) struct Pending {
-    pub(super) due: Nanos,
-    pub(super) arrived: Nanos,
-    /// Whether the model has it wait.
-    waits: bool,
-    pub(super) sequence: u64,
-    pub(super) command: Command,
-    pub(super) offset: u64,
-    pub(super) len: u32,
-    pub(super) fua: bool,
-    /// What a write brings or a read takes home.
-    pub(super) data: Option<Buffer>,
-    /// What is already known about its end.
-    pub(super) fate: Done,
-    pub(super) reply: Reply,
-}
-
-impl Pending {
-    /// A request that has just come and that the model has not seen.
-    fn arriving(request: Request, arrived: Nanos) -> Self {
-        let Request { command, offset, len, fua, data, reply } = request;
-        Self {
-            due: arrived,
-            arrived,
-            waits: false,
-            sequence: 0,
-            command,
-            offset,
-            len,
-            fua,
-            data,
-            fate: Ok(()),
-            reply,
-        }
-    }
-
-    fn key(&self) -> (Nanos, u64) {
-        (self.due, self.sequence)
-    }
-}
-
-impl PartialEq for Pending {
-    fn eq(&self, other: &Self) -> bool {
-        self.key() == other.key()
-    }
-}
-impl Eq for Pending {}
-impl PartialOrd for Pending {
-    fn partial_cmp(&self, other: &Self) -> Option<Order> {
-        Some(self.cmp(other))
-    }
-}
-impl Ord for Pending {
-    /// The greatest is the one that is due first, as the heap wants it.
-    fn cmp(&self, other: &Self) -> Order {
-        other.key().cmp(&self.key())
-    }
-}
 
 /// What a pacer's thread does next.
 pub(crate) enum Step {

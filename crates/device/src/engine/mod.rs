@@ -14,6 +14,7 @@ mod model;
 mod observed;
 mod overlay;
 mod pacer;
+mod pending;
 mod reading;
 #[cfg(test)]
 mod tests;
