@@ -67,6 +67,7 @@ impl ControlPlane for Volumes {
         let instance = self.instance.lock().unwrap();
         let counters = all.iter_mut().map(|(name, volume)| VolumeCounters {
             name: name.clone(),
+            id: None,
             since: volume.since,
             stats: volume.array.stats(now),
             instance: instance.as_ref().map(|instance| InstanceBalances {

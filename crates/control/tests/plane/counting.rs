@@ -67,6 +67,7 @@ const CALLS: [Called; 32] = [
         end(plane.encrypt_snapshot("none", "tuesday", &key))
     }),
     ("snapshot", |plane| end(plane.snapshot("none"))),
+    ("set_owner", |plane| end(plane.set_owner("none", &"111122223333".parse().unwrap()))),
     ("names", |plane| end(plane.names())),
     ("counters", |plane| end(plane.counters())),
     ("snapshots", |plane| end(plane.snapshots())),

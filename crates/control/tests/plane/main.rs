@@ -92,5 +92,6 @@ fn asked(name: &str, spec: &str) -> CreateVolume {
         region: None,
         token: None,
         key: None,
+        owner: None,
     }
 }

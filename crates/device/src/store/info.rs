@@ -42,6 +42,22 @@ pub struct VolumeInfo {
     pub damage: Option<Damage>,
 }
 
+/// What is known of a volume without looking at its layers, as [`VolumeStore::volume_brief`](super::VolumeStore::volume_brief)
+/// reports it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct VolumeBrief {
+    /// Size that a guest sees, bytes.
+    pub size_bytes: u64,
+    /// What the owner keeps with it.
+    pub meta: serde_json::Value,
+    /// Creation, seconds since 1970-01-01 UTC.
+    pub created_unix_s: u64,
+    /// Snapshot it was made from. That snapshot may be deleted by now.
+    pub from_snapshot: Option<String>,
+    /// Name of the key that its data key is wrapped with; none: it is not encrypted.
+    pub key_id: Option<String>,
+}
+
 /// A snapshot, as [`VolumeStore::snapshots`](super::VolumeStore::snapshots) reports it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SnapshotInfo {

@@ -52,7 +52,7 @@ pub use blocks::ChangedBlock;
 pub use check::check;
 pub use copy_plan::{CloneRequest, SnapshotRequest};
 pub use error::{Damage, StoreError};
-pub use info::{CheckReport, Extent, ExtentKind, SnapshotInfo, StoreOptions, VolumeInfo};
+pub use info::{CheckReport, Extent, ExtentKind, SnapshotInfo, StoreOptions, VolumeBrief, VolumeInfo};
 pub use key::{DATA_KEY_BYTES, DataKey, KeyUnavailable, KeyUnwrapper, WrappedKey};
 pub use listing::list_snapshots;
 pub use pending::PendingSnapshot;

@@ -25,7 +25,7 @@ use super::reclaim::BackgroundWorker;
 use super::shared::{StoreShared, StoreState, check_not_below, check_size, now_unix_s};
 use super::usage::Usage;
 use super::volume_core::VolumeCore;
-use super::{OpenVolume, StoreError, StoreOptions, VolumeInfo, WrappedKey};
+use super::{OpenVolume, StoreError, StoreOptions, VolumeBrief, VolumeInfo, WrappedKey};
 use ebbtide_dir::Dir;
 
 /// A directory of volumes and snapshots, held by one process at a time. A clone is another handle to the same store.
@@ -197,6 +197,22 @@ impl VolumeStore {
     /// [`StoreError::NotFound`].
     pub fn meta(&self, name: &str) -> Result<Value, StoreError> {
         Ok(self.inner().state.lock().volume(name)?.meta.value())
+    }
+
+    /// What is known of a volume without looking at its layers, as [`Self::volume`] does.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NotFound`].
+    pub fn volume_brief(&self, name: &str) -> Result<VolumeBrief, StoreError> {
+        let volume = self.inner().state.lock().volume(name)?.clone();
+        Ok(VolumeBrief {
+            size_bytes: volume.size_bytes,
+            meta: volume.meta.value(),
+            created_unix_s: volume.created_unix_s,
+            from_snapshot: volume.from_snapshot,
+            key_id: volume.key.map(|key| key.key_id),
+        })
     }
 
     /// Replaces what is kept with the volume.
