@@ -22,8 +22,9 @@ use ebbtide_cloud::{Access, ApiError, Authorizer, Call, Caller, Service};
 use ebbtide_control::{
     AttachVolume, BeginSnapshot, Calibration, ChangedBlock, ControlError, ControlPlane, CrashImageView,
     CreateSnapshot, CreateVolume, DetachView, DetachVolume, Detached, FaultView, InitializationView,
-    LiveControl, ModifyVolume, Names, OwnerRequest, Progress, RecordVolume, RecordingView, RequestsView, SetFaults,
-    SnapshotView, TakeCrashImage, UnixTime, VolumeCounters, VolumeDetail, VolumeIdentity, VolumeView, WrappedKey,
+    LiveControl, ModifyVolume, Names, OwnerRequest, Progress, RecordVolume, RecordingView, RequestsView,
+    SetFaults, SnapshotView, TakeCrashImage, UnixTime, VolumeCounters, VolumeDetail, VolumeIdentity,
+    VolumeView, WrappedKey,
 };
 use ebbtide_device::host::{Home, Host, HostOptions};
 use rusqlite::Connection;

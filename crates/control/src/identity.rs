@@ -87,10 +87,14 @@ pub struct OwnerRequest {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OwnerError {
     /// The account has another form.
-    #[error("'{0}' is no account: give 12 digits, such as 000000000000, and perhaps a zone, as in 000000000000/us-east-1a")]
+    #[error(
+        "'{0}' is no account: give 12 digits, such as 000000000000, and perhaps a zone, as in 000000000000/us-east-1a"
+    )]
     Account(String),
     /// There is a slash, and no zone behind it.
-    #[error("'{0}' has no zone behind the slash: give ACCOUNT or ACCOUNT/ZONE, such as 000000000000/us-east-1a")]
+    #[error(
+        "'{0}' has no zone behind the slash: give ACCOUNT or ACCOUNT/ZONE, such as 000000000000/us-east-1a"
+    )]
     Zone(String),
 }
 
@@ -201,7 +205,10 @@ mod tests {
         let read = |text: &str| text.parse::<OwnerRequest>();
         let whole = read("111122223333/eu-west-1b").unwrap();
         assert_eq!(whole.or_zone("us-east-1a").to_string(), "111122223333/eu-west-1b");
-        assert_eq!(read("111122223333").unwrap().or_zone("us-east-1a").to_string(), "111122223333/us-east-1a");
+        assert_eq!(
+            read("111122223333").unwrap().or_zone("us-east-1a").to_string(),
+            "111122223333/us-east-1a"
+        );
         for wrong in ["", "1", "11112222333", "1111222233334", "11112222333a", "anna", "/us-east-1a"] {
             let refused = read(wrong).unwrap_err().to_string();
             assert!(refused.contains("give 12 digits"), "{refused}");

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::db::{Db, FILE};
-use super::options::DEVICE_LINKS;
 use super::links;
+use super::options::DEVICE_LINKS;
 use crate::RecordsError;
 
 /// The ids of a home's records, while no [`Ec2`](super::Ec2) is open that could change them.

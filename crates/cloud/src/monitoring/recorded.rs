@@ -105,7 +105,7 @@ pub(super) fn minutes(
             // An instance and a command can have had it in one minute.
             let whole = found.get(&point.number).map_or(minute, |(_, earlier)| earlier.then(&minute));
             // A server without the endpoint does not record the type.
-            let kind = if point.kind.is_empty() { &recorded.kind } else { point.kind };
+            let kind = if point.kind.is_empty() { recorded.kind.as_str() } else { point.kind };
             found.insert(point.number, (kind.to_owned(), whole));
         })?;
     }

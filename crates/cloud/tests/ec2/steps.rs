@@ -8,8 +8,9 @@ use ebbtide_cloud::ec2::Ec2;
 use ebbtide_control::{
     AttachVolume, BeginSnapshot, Calibration, ChangedBlock, ControlError, ControlPlane, CrashImageView,
     CreateSnapshot, CreateVolume, DetachView, DetachVolume, Detached, FaultView, InitializationView,
-    LiveControl, ModifyVolume, Names, OwnerRequest, Progress, RecordVolume, RecordingView, RequestsView, SetFaults,
-    SnapshotView, TakeCrashImage, VolumeCounters, VolumeDetail, VolumeIdentity, VolumeView, WrappedKey,
+    LiveControl, ModifyVolume, Names, OwnerRequest, Progress, RecordVolume, RecordingView, RequestsView,
+    SetFaults, SnapshotView, TakeCrashImage, VolumeCounters, VolumeDetail, VolumeIdentity, VolumeView,
+    WrappedKey,
 };
 use serde_json::{Value, json};
 

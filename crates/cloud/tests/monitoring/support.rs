@@ -15,8 +15,9 @@ use ebbtide_cloud::{Access, ApiError, Authorizer, Call, Caller, Service as _};
 use ebbtide_control::{
     AttachVolume, BeginSnapshot, Calibration, ChangedBlock, ControlError, ControlPlane, CrashImageView,
     CreateSnapshot, CreateVolume, DetachView, DetachVolume, Detached, FaultView, InitializationView,
-    InstanceBalances, ModifyVolume, Names, OwnerRequest, Progress, RecordVolume, RecordingView, RequestsView, SetFaults,
-    SnapshotView, TakeCrashImage, UnixTime, VolumeCounters, VolumeDetail, VolumeIdentity, VolumeView, WrappedKey,
+    InstanceBalances, ModifyVolume, Names, OwnerRequest, Progress, RecordVolume, RecordingView, RequestsView,
+    SetFaults, SnapshotView, TakeCrashImage, UnixTime, VolumeCounters, VolumeDetail, VolumeIdentity,
+    VolumeView, WrappedKey,
 };
 use ebbtide_volume::{Array, Instance, Io, Nanos, Op};
 use rand_core::SeedableRng as _;
@@ -61,25 +62,21 @@ macro_rules! refuse {
     };
 }
 
-impl Volumes {
-    /// The id of a volume that a command made.
-    fn id_of(&self, name: &str) -> Option<String> {
-        let of_commands = self.of_commands.lock().unwrap();
-        of_commands.iter().find(|recorded| recorded.name == name).map(|recorded| recorded.volume.clone())
-    }
-}
-
 impl ControlPlane for Volumes {
     fn counters(&self) -> Result<Vec<VolumeCounters>, ControlError> {
         if self.is_stopping.load(Ordering::Relaxed) {
             return Err(ControlError::Stopping);
         }
         let now = Nanos(self.now.load(Ordering::Relaxed));
+        let of_commands = self.of_commands.lock().unwrap().clone();
         let mut all = self.all.lock().unwrap();
         let instance = self.instance.lock().unwrap();
         let counters = all.iter_mut().map(|(name, volume)| VolumeCounters {
             name: name.clone(),
-            id: self.id_of(name),
+            id: of_commands
+                .iter()
+                .find(|recorded| recorded.name == *name)
+                .map(|recorded| recorded.volume.clone()),
             since: volume.since,
             stats: volume.array.stats(now),
             instance: instance.as_ref().map(|instance| InstanceBalances {
@@ -150,7 +147,7 @@ impl Inventory for Volumes {
             instance: INSTANCE.to_owned(),
             kind: volume.kind.clone(),
         };
-        let of_commands = self.of_commands.lock().unwrap();
+        let of_commands = self.of_commands.lock().unwrap().clone();
         let is_of_instance =
             |(name, _): &(&String, &Volume)| !of_commands.iter().any(|recorded| recorded.name == **name);
         self.all.lock().unwrap().iter().filter(is_of_instance).map(attached).collect()
@@ -162,7 +159,8 @@ impl Inventory for Volumes {
 
     fn all_recorded(&self, (owner, region): (&str, &str), _: u64) -> Vec<Recorded> {
         let all = self.of_commands.lock().unwrap();
-        all.iter().filter(|it| it.owner == owner && it.region == region).cloned().collect()
+        let is_own = |recorded: &&Recorded| recorded.owner == owner && recorded.region == region;
+        all.iter().filter(is_own).cloned().collect()
     }
 
     fn running(&self, _: u64) -> Vec<Running> {

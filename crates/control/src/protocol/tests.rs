@@ -215,7 +215,10 @@ fn a_request_that_is_read_has_the_refusal_of_the_control_plane() {
     assert_eq!(AttachVolume::try_from(request).unwrap_err().kind(), ControlErrorKind::Usage);
     let Request::VolumeModify(request) = modify(None) else { panic!() };
     let change = request.change().unwrap().unwrap();
-    assert_eq!((change.spec, change.optimizing), (Spec::parse("gp3:size=1TiB").unwrap(), Optimizing::For(Duration::ZERO)));
+    assert_eq!(
+        (change.spec, change.optimizing),
+        (Spec::parse("gp3:size=1TiB").unwrap(), Optimizing::For(Duration::ZERO))
+    );
     let Request::VolumeModify(request) = give() else { panic!() };
     assert_eq!(request.change().unwrap(), None);
 }
