@@ -279,7 +279,11 @@ fn held(name: &str, id: &str, hold: &Hold, ec2: &Ec2Resources) -> anyhow::Error 
         }
         Hold::Making => {
             let refusal = Refusal::usage(format!("volume '{name}' is being made by a call of EC2"));
-            return refusal.hint("wait until the call has ended").into();
+            let hint = match ec2.is_served() {
+                true => "wait until the call has ended",
+                false => "start 'ebbtide serve --aws': it takes back what the call has begun",
+            };
+            return refusal.hint(hint).into();
         }
     };
     Refusal::usage(message).hint(format!("use 'aws ec2 {call} --volume-id {id}' first{}", served(ec2))).into()

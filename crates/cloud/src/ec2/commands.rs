@@ -121,7 +121,7 @@ impl Ec2 {
     /// A volume that is held, or attached; records that cannot be written.
     pub fn delete_for_command(&self, id: &str, now_ms: u64) -> Result<bool, DeleteError> {
         // It may have no record only because nobody has looked since it was created.
-        self.follow();
+        self.follow(now_ms);
         let mut state = self.state.lock();
         let until_ms = now_ms.saturating_add(self.options.timing.deleting_ms);
         let deleted = delete(&*self.control, &mut state, id, (now_ms, until_ms))?;

@@ -19,19 +19,25 @@ use crate::RecordsError;
 use crate::service::with_causes;
 
 impl Ec2 {
-    /// Brings the records up to the volumes of the home. Where that fails, the next call tries all volumes again.
-    pub(super) fn follow(&self) {
+    /// Brings the records up to the volumes of the home, at a time in milliseconds since 1970. Where that fails, the next call
+    /// tries all volumes again.
+    pub(super) fn follow(&self, now: u64) {
         let mut state = self.state.lock();
         let anew = std::mem::take(&mut state.is_behind);
         let changed = self.control.changed_volumes(anew);
-        if let Err(error) = self.follow_these(&mut state, changed) {
+        if let Err(error) = self.follow_these(&mut state, changed, now) {
             state.is_behind = true;
             tracing::warn!(error = with_causes(&error), "EC2 does not show the latest changes of volumes");
         }
     }
 
     /// The same for volumes by their ids.
-    pub(super) fn follow_these(&self, state: &mut State, ids: Vec<String>) -> Result<(), RecordsError> {
+    pub(super) fn follow_these(
+        &self,
+        state: &mut State,
+        ids: Vec<String>,
+        now: u64,
+    ) -> Result<(), RecordsError> {
         let mut changes = Vec::new();
         let mut occupied = Vec::new();
         for id in ids {
@@ -43,7 +49,7 @@ impl Ec2 {
             };
             let followed = match known {
                 Some(known) if known.stage != Stage::Ready || known.failure.is_some() => continue,
-                Some(known) => self.followed(known, &found),
+                Some(known) => self.followed(known, &found, now),
                 None => match new_record(&self.options.catalog, &found) {
                     Some(volume) => volume,
                     // AWS has no volume of this type.
@@ -73,7 +79,7 @@ impl Ec2 {
     }
 
     /// A record as it is after what commands did to its volume.
-    fn followed(&self, known: &Volume, found: &VolumeIdentity) -> Volume {
+    fn followed(&self, known: &Volume, found: &VolumeIdentity, now: u64) -> Volume {
         let mut volume = known.clone();
         // An instance and its volumes are of one owner: what an instance has is given to nobody.
         if found.has_own_owner && !volume.attachments.iter().any(Attachment::holds) {
@@ -85,7 +91,9 @@ impl Ec2 {
             let to = Shape { multi_attach: volume.shape.multi_attach && has_multi_attach, ..shape };
             if to != volume.shape {
                 let from = std::mem::replace(&mut volume.shape, to.clone());
-                modification(found, from, to).into_iter().for_each(|latest| volume.note_modification(latest));
+                modification(found, now, (from, to))
+                    .into_iter()
+                    .for_each(|latest| volume.note_modification(latest));
             }
         }
         volume
@@ -125,7 +133,8 @@ fn new_record(catalog: &Catalog, found: &VolumeIdentity) -> Option<Volume> {
         kms_key: found.key_id.clone(),
         failure: None,
         created_ms,
-        available_ms: created_ms,
+        // It was available before it had a record.
+        available_ms: 0,
         stage: Stage::Ready,
         lost: false,
         auto_enable_io: false,
@@ -157,10 +166,13 @@ fn shape_of(catalog: &Catalog, found: &VolumeIdentity) -> Option<Shape> {
     Some(Shape { size_gib: found.size_bytes.div_ceil(1 << 30), ..shape })
 }
 
-/// The latest modification, which a command asked for.
-fn modification(found: &VolumeIdentity, from: Shape, to: Shape) -> Option<Modification> {
+/// The latest modification, which a command asked for. It has begun, whatever the clock of the control plane has: calls have
+/// another one.
+fn modification(found: &VolumeIdentity, now: u64, (from, to): (Shape, Shape)) -> Option<Modification> {
     let record = found.modification?;
-    let ms = |unix_s: i64| u64::try_from(unix_s).unwrap_or_default().saturating_mul(1_000);
+    let unix_ms = |unix_s: i64| u64::try_from(unix_s).unwrap_or_default().saturating_mul(1_000);
+    let ahead_ms = unix_ms(record.started_unix_s).saturating_sub(now);
+    let ms = |unix_s: i64| unix_ms(unix_s).saturating_sub(ahead_ms);
     Some(Modification {
         started_ms: ms(record.started_unix_s),
         optimizing_ms: ms(record.optimizing_unix_s),

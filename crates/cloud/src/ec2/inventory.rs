@@ -9,7 +9,7 @@ use crate::monitoring::{Attached, Gauge, Inventory, Recorded, Running, SHARED};
 
 impl Inventory for Ec2 {
     fn tick(&self, now_ms: u64) {
-        self.follow();
+        self.follow(now_ms);
         self.look_for_initialized(now_ms);
         self.empty_bin(now_ms);
         self.publish_due(now_ms);

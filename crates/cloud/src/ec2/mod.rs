@@ -139,7 +139,8 @@ impl Ec2 {
         let ids = ec2.reconcile()?;
         ec2.expect_again();
         let mut state = ec2.state.lock();
-        ec2.follow_these(&mut state, ids)?;
+        // The time is not known here: what has begun until now has begun.
+        ec2.follow_these(&mut state, ids, u64::MAX)?;
         drop(state);
         Ok(ec2)
     }
@@ -246,7 +247,7 @@ impl Service for Ec2 {
             let message = format!("The action {} is not valid for this web service.", call.action);
             return Err(ApiError::client("InvalidAction", message));
         };
-        self.follow();
+        self.follow(call.now_ms);
         self.retry_detaches(call.now_ms);
         self.state.lock().sweep(call.now_ms, self.options.timing.terminated_ms)?;
         self.empty_bin(call.now_ms);
