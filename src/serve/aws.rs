@@ -471,10 +471,7 @@ pub(super) fn start(
     args.check()?;
     let own = home.make_aws().with_context(cannot_write)?;
     let kms = open_kms(home, &control)?;
-    if let Some(region) = &args.region {
-        // No other region is answered for.
-        control.set_default_owner(Owner { account: ACCOUNT.to_owned(), zone: ec2::first_zone(region) });
-    }
+    name_default_owner(args, &control);
     let control: Arc<dyn ControlPlane> = control;
     let folder = home.aws_dir();
     let tls = if args.has_tls(address) { Some(certificate(args, address, &folder)?) } else { None };
@@ -520,6 +517,13 @@ pub(super) fn start(
         tracing::warn!("the AWS endpoint has no users yet; 'ebbtide user create NAME' creates one");
     }
     Ok((Some(listening), Ec2Resources::Served(ec2)))
+}
+
+/// Names the owner of volumes that commands create without one. Where one region is served, they are there: no other is answered for.
+fn name_default_owner(args: &AwsArgs, control: &LiveControl) {
+    if let Some(region) = &args.region {
+        control.set_default_owner(Owner { account: ACCOUNT.to_owned(), zone: ec2::first_zone(region) });
+    }
 }
 
 fn certificate(

@@ -6,6 +6,7 @@ mod callers;
 mod counting;
 mod creation;
 mod following;
+mod inventory;
 mod life;
 mod loading;
 mod nbd;
