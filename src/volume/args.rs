@@ -229,11 +229,11 @@ pub(crate) struct ModifyArgs {
     pub(crate) owner: Option<OwnerRequest>,
     /// How long it performs between old and new: a duration, or 'aws' for as long as AWS takes
     /// [default: no time at all]
-    #[arg(long, value_name = "DURATION", value_parser = optimizing)]
+    #[arg(long, value_name = "DURATION", value_parser = optimizing, requires = "spec")]
     pub(crate) optimizing: Option<Optimizing>,
     /// Modify an attached volume even where it is then faster than this host can carry; it is
     /// marked as such
-    #[arg(long)]
+    #[arg(long, requires = "spec")]
     pub(crate) over_limit: bool,
 }
 

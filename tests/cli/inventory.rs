@@ -140,6 +140,7 @@ fn a_volume_has_the_owner_that_it_is_given_and_a_wrong_one_is_refused() {
         home.run_line(&format!("volume modify db --owner {owner}")).refused(2, &["--owner", why]);
     }
     home.run_line("volume modify db").refused(2, &["SPEC"]);
+    home.run_line("volume modify db --owner 111122223333 --optimizing 10m").refused(2, &["SPEC"]);
 }
 
 #[test]
