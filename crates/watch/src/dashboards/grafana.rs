@@ -159,7 +159,7 @@ mod tests {
     fn the_first_row_is_the_four_graphs_and_the_latency_is_logarithmic() {
         let document: Value = serde_json::from_str(&dashboard()).unwrap();
         let titles: Vec<&str> =
-            (1..5).map(|place| document["panels"][place]["title"].as_str().unwrap()).collect();
+            (1..5_usize).map(|place| document["panels"][place]["title"].as_str().unwrap()).collect();
         assert_eq!(titles, ["IOPS", "Latency", "Time in the logs", "Main thread"]);
         let scale = &document["panels"][2]["fieldConfig"]["defaults"]["custom"]["scaleDistribution"];
         assert_eq!(scale["type"], "log");

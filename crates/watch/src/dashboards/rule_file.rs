@@ -60,7 +60,7 @@ fn add_rule(file: &mut String, rule: &Rule) {
     add(file, format_args!("        annotations:\n"));
     for (name, text) in [
         ("summary", summary.as_str()),
-        ("description", &description),
+        ("description", description.as_str()),
         ("fix", rule.advice),
         ("source", rule.source),
     ] {
