@@ -8,7 +8,7 @@ use crate::alarm::rule::{
 const EBS_TYPES: &str = "https://docs.aws.amazon.com/ebs/latest/userguide/ebs-volume-types.html";
 const EBS_IO: &str = "https://docs.aws.amazon.com/ebs/latest/userguide/ebs-io-characteristics.html";
 const EBS_METRICS: &str = "https://docs.aws.amazon.com/ebs/latest/userguide/using_cloudwatch_ebs.html";
-const EBS_INSTANCE: &str = "https://docs.aws.amazon.com/ec2/latest/instancetypes/ec2-instance-regions.html";
+const EBS_INSTANCE: &str = "https://docs.aws.amazon.com/ebs/latest/userguide/ebs-optimized.html";
 const MYSQL_INNODB: &str = "https://dev.mysql.com/doc/refman/8.4/en/innodb-parameters.html";
 const MYSQL_REPLICA: &str = "https://dev.mysql.com/doc/refman/8.4/en/show-replica-status.html";
 

@@ -66,8 +66,8 @@ fn an_alarm_ends_with_a_reason_and_a_time() {
     watched.server(100, ServerPace::USUAL);
     watched.answer(60, &down());
     watched.server(100, ServerPace::USUAL);
-    let mut states = watched.events.iter().filter(|event| event.rule == "server_down");
-    let states: Vec<_> = states.by_ref().map(|event| (event.from, event.to, event.is_news())).collect();
+    let of_rule = watched.events.iter().filter(|event| event.rule == "server_down");
+    let states: Vec<_> = of_rule.map(|event| (event.from, event.to, event.is_news())).collect();
     assert_eq!(
         states,
         [
@@ -79,7 +79,7 @@ fn an_alarm_ends_with_a_reason_and_a_time() {
     let line = watched.events.iter().find(|event| event.to == AlarmState::Alarm).unwrap().line();
     assert_eq!(
         line,
-        "2026-11-28T00:02:09Z ALARM server_down shop: no connection to shop: Connection refused"
+        "2026-11-28T00:02:10Z ALARM server_down shop: no connection to shop: Connection refused"
     );
 }
 
