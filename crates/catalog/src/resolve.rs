@@ -182,7 +182,7 @@ fn figures(limits: &Limits, period: &Period) -> VolumeFigures {
         burst_iops: iops.filter(bursting).map(|rate| rate.ceiling),
         throughput_mib_s: throughput.map(|rate| mib_s(rate.rate)),
         burst_throughput_mib_s: throughput.filter(bursting).map(|rate| mib_s(rate.ceiling)),
-        burst_seconds: credits.map(|rate| rate.credits as f64 / (rate.ceiling - rate.rate) as f64),
-        refill_seconds: credits.map(|rate| rate.credits as f64 / rate.rate as f64),
+        burst_seconds: credits.and_then(|rate| rate.credits_end_s(1.0, rate.ceiling as f64)),
+        refill_seconds: credits.and_then(|rate| rate.credits_full_s(0.0)),
     }
 }

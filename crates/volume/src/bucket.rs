@@ -30,6 +30,20 @@ impl RateLimit {
         self.credits > 0 && self.ceiling > self.rate
     }
 
+    /// Seconds in which a share of the credits (0 to 1) is spent by an even load, units a second; what is over the ceiling waits
+    /// and spends nothing. None where the load does not spend them.
+    #[must_use]
+    pub fn credits_end_s(&self, share: f64, load: f64) -> Option<f64> {
+        let over = load.min(self.ceiling as f64) - self.rate as f64;
+        (self.has_credits() && over > 0.0).then(|| share * self.credits as f64 / over)
+    }
+
+    /// Seconds in which the credits are full again from a share (0 to 1) on, without any load. None where there are none.
+    #[must_use]
+    pub fn credits_full_s(&self, share: f64) -> Option<f64> {
+        self.has_credits().then(|| (1.0 - share) * self.credits as f64 / self.rate as f64)
+    }
+
     /// Checks the rate against itself.
     ///
     /// # Errors
@@ -258,5 +272,33 @@ impl BurstBucket {
             (None, true) => Some(Bucket::full(limit.rate, limit.credits, now)),
         };
         self.limit = limit;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credits_as_time_are_what_the_bucket_does() {
+        let limit = RateLimit { rate: 300, ceiling: 3_000, allowance: 0, credits: 5_400_000 };
+        for (load, share) in [(812.0, 1.0), (3_000.0, 0.25), (301.0, 0.5)] {
+            let mut bucket = BurstBucket::new(limit);
+            bucket.set_credit_share(share, Nanos::ZERO);
+            let seconds = limit.credits_end_s(share, load).unwrap();
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "days at most")]
+            let end = Nanos((seconds * 1e9) as u64);
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole units")]
+            let units = (load * seconds) as u64;
+            bucket.flow(units, Nanos::ZERO, end);
+            let left = bucket.credit_share(end).unwrap();
+            assert!(left < 1e-6, "{load}: {left} left after {seconds} s");
+            let full = limit.credits_full_s(0.0).unwrap();
+            assert_eq!(bucket.credit_share(end + Nanos::from_secs(18_001)), Some(1.0), "{full}");
+        }
+        assert_eq!(limit.credits_end_s(1.0, 300.0), None, "what is earned is not spent");
+        assert_eq!(limit.credits_end_s(1.0, 9_000.0), limit.credits_end_s(1.0, 3_000.0));
+        let flat = RateLimit::flat(3_000);
+        assert_eq!((flat.credits_end_s(1.0, 9_000.0), flat.credits_full_s(0.0)), (None, None));
     }
 }
