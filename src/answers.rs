@@ -56,6 +56,8 @@ pub(crate) struct Serving<'a> {
     pub(crate) log: &'a Path,
     /// URL of its AWS endpoint; null without `--aws`.
     pub(crate) aws: Option<&'a str>,
+    /// URL of its metrics; null without `--metrics`.
+    pub(crate) metrics: Option<&'a str>,
 }
 
 /// A user of the AWS endpoint, as `user list` prints it.

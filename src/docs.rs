@@ -26,7 +26,7 @@ pub(crate) struct DocsArgs {
 }
 
 /// The pages, by name.
-const PAGES: [(&str, &str); 23] = [
+const PAGES: [(&str, &str); 25] = [
     ("accuracy", include_str!("../docs/accuracy.md")),
     ("aws", include_str!("../docs/aws.md")),
     ("aws-reference", include_str!("../docs/aws-reference.md")),
@@ -38,6 +38,7 @@ const PAGES: [(&str, &str); 23] = [
     ("experiments", include_str!("../docs/experiments.md")),
     ("lab", include_str!("../docs/lab.md")),
     ("load", include_str!("../docs/load.md")),
+    ("metrics", include_str!("../docs/metrics.md")),
     ("model", include_str!("../docs/model.md")),
     ("nbd", include_str!("../docs/nbd.md")),
     ("predict", include_str!("../docs/predict.md")),
@@ -48,6 +49,7 @@ const PAGES: [(&str, &str); 23] = [
     ("troubleshooting", include_str!("../docs/troubleshooting.md")),
     ("tutorial", include_str!("../docs/tutorial.md")),
     ("checks", include_str!("../docs/generated/checks.md")),
+    ("metric-names", include_str!("../docs/generated/metrics.md")),
     ("settings", include_str!("../docs/generated/settings.md")),
     ("semantics", include_str!("../SEMANTICS.md")),
 ];

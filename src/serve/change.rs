@@ -1,4 +1,4 @@
-//! `serve --change`: what a running server takes without a restart, the AWS endpoint and the level of its log.
+//! `serve --change`: what a running server takes without a restart, the AWS endpoint, its metrics and the level of its log.
 
 use std::sync::{
     Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError,
@@ -13,6 +13,7 @@ use ebbtide_device::host::Home;
 
 use super::aws::{self, AwsArgs, Ec2Resources, Listening, SystemClock};
 use super::log::{self, LogLevel};
+use super::metrics::{MetricsServer, MetricsTarget};
 use super::sampling::{Sampling, Volumes};
 use crate::control;
 use crate::exit::{Exit, Refusal};
@@ -37,23 +38,29 @@ pub(super) struct Changeable<'a> {
     log: LogLevel,
     sampler: Mutex<Sampler>,
     ec2: RwLock<Ec2Resources>,
+    metrics: Mutex<Option<MetricsServer>>,
 }
 
 impl<'a> Changeable<'a> {
-    /// A server with the endpoint of its command line.
+    /// A server with the endpoint and the metrics of its command line.
     ///
     /// # Errors
-    /// As of [`aws::start`]; the system refuses a thread.
+    /// As of [`aws::start`] and [`MetricsServer::start`]; the system refuses a thread.
     pub(super) fn start(
         plane: &'a Arc<LiveControl>,
         home: &'a Home,
         log: LogLevel,
         args: &AwsArgs,
+        metrics: Option<MetricsTarget>,
     ) -> anyhow::Result<Self> {
+        let metrics = match metrics {
+            Some(MetricsTarget::At(address)) => Some(MetricsServer::start(address, plane)?),
+            Some(MetricsTarget::Off) | None => None,
+        };
         let (listening, ec2) = aws::start(args, home, Arc::clone(plane))?;
         let sampling = if listening.is_none() { Some(sample(plane, home)?) } else { None };
         let sampler = Mutex::new(Sampler { listening, sampling });
-        Ok(Self { plane, home, log, sampler, ec2: RwLock::new(ec2) })
+        Ok(Self { plane, home, log, sampler, ec2: RwLock::new(ec2), metrics: Mutex::new(metrics) })
     }
 
     /// What EC2 has in this home. While it is held, no endpoint begins.
@@ -66,17 +73,42 @@ impl<'a> Changeable<'a> {
         self.plane.known_names()
     }
 
+    /// URL of the metrics; none where none are served.
+    pub(super) fn metrics_url(&self) -> Option<String> {
+        self.metrics().as_ref().map(MetricsServer::url)
+    }
+
     /// Carries a change out: all of it, or what an error leaves.
     pub(super) fn apply(&self, change: &ServerChange) -> anyhow::Result<ServerChanged> {
         let filter = change.log.as_deref().map(log::parse_option).transpose()?;
+        let target = change.metrics.as_deref().map(str::parse::<MetricsTarget>).transpose();
+        let target = target.map_err(|error| Refusal::usage(format!("--metrics {error}")))?;
         if !change.aws.is_empty() {
             self.begin_endpoint(&AwsArgs::of_words(&change.aws)?)?;
+        }
+        if let Some(target) = target {
+            self.change_metrics(target)?;
         }
         if let Some(filter) = filter {
             self.log.set(filter)?;
             tracing::info!(log = change.log, "the log was changed");
         }
-        Ok(ServerChanged { log: change.log.clone(), aws: aws::url(self.home) })
+        Ok(ServerChanged { log: change.log.clone(), aws: aws::url(self.home), metrics: self.metrics_url() })
+    }
+
+    fn change_metrics(&self, target: MetricsTarget) -> anyhow::Result<()> {
+        let mut metrics = self.metrics();
+        match target {
+            MetricsTarget::Off => *metrics = None,
+            MetricsTarget::At(address) if metrics.as_ref().is_some_and(|served| served.is_at(address)) => {}
+            // The new ones begin first: where they cannot, the old ones stay.
+            MetricsTarget::At(address) => *metrics = Some(MetricsServer::start(address, self.plane)?),
+        }
+        Ok(())
+    }
+
+    fn metrics(&self) -> MutexGuard<'_, Option<MetricsServer>> {
+        self.metrics.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn begin_endpoint(&self, args: &AwsArgs) -> anyhow::Result<()> {
@@ -141,8 +173,9 @@ impl<'a> Changeable<'a> {
         }
     }
 
-    /// Ends the endpoint, and takes the last samples.
+    /// Ends the metrics and the endpoint, and takes the last samples.
     pub(super) fn stop(&self) {
+        *self.metrics() = None;
         let mut sampler = self.sampler();
         if let Some(listening) = &mut sampler.listening {
             listening.stop();
@@ -162,24 +195,37 @@ fn sample(plane: &Arc<LiveControl>, home: &Home) -> anyhow::Result<Sampling> {
 ///
 /// # Errors
 /// Nothing to change; what the server refuses; no server.
-pub(super) fn ask(home: &Home, log: Option<&str>, aws: &AwsArgs, json: bool) -> anyhow::Result<Exit> {
+pub(super) fn ask(
+    home: &Home,
+    log: Option<&str>,
+    aws: &AwsArgs,
+    metrics: Option<MetricsTarget>,
+    json: bool,
+) -> anyhow::Result<Exit> {
     aws.check()?;
     let words = aws.words()?.into_iter().map(std::ffi::OsString::into_string);
     let aws = words.collect::<Result<Vec<_>, _>>().map_err(|_| Refusal::usage("a path is not UTF-8"))?;
-    if log.is_none() && aws.is_empty() {
+    if log.is_none() && aws.is_empty() && metrics.is_none() {
         return Err(Refusal::usage("--change changes nothing by itself")
-            .hint("give --log FILTER, or --aws ADDRESS with its options")
+            .hint("give --log FILTER, --metrics PORT or off, or --aws ADDRESS with its options")
             .into());
     }
     log.map(log::parse_option).transpose()?;
-    let change = ServerChange { log: log.map(str::to_owned), aws };
+    let is_about_metrics = metrics.is_some();
+    let metrics = metrics.map(|target| target.to_string());
+    let change = ServerChange { log: log.map(str::to_owned), aws, metrics };
     let answer = control::ask(home, &Request::ServerChange(change))?;
     if json {
         text::print_json(&answer.value);
         return Ok(answer.exit);
     }
-    let ServerChanged { log, aws } = serde_json::from_value(answer.value)?;
+    let ServerChanged { log, aws, metrics } = serde_json::from_value(answer.value)?;
     log.iter().for_each(|filter| text::line(&format!("log: {filter}")));
     aws.iter().for_each(|url| text::line(&format!("AWS endpoint: {url}")));
+    match metrics {
+        Some(url) => text::line(&format!("metrics: {url}")),
+        None if is_about_metrics => text::line("metrics: off"),
+        None => {}
+    }
     Ok(answer.exit)
 }

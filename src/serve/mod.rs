@@ -5,6 +5,7 @@ mod aws;
 mod change;
 mod events;
 mod log;
+mod metrics;
 mod ready;
 mod recording;
 mod sampling;
@@ -38,6 +39,7 @@ use attached::AttachedList;
 use aws::AwsArgs;
 use change::Changeable;
 use log::{LogFormat, LogLevel};
+use metrics::MetricsTarget;
 use service::Service;
 
 /// How long a detached server may take until it answers: it opens the store first.
@@ -52,6 +54,7 @@ const DISK: Duration = Duration::from_secs(10);
 #[command(after_help = "Examples:\n  ebbtide serve &\n  ebbtide serve --home /srv/ebb --detach\n  \
     ebbtide serve --home /srv/ebb --aws 4599 &\n  \
     ebbtide serve --home /srv/ebb --change --log debug --aws 4599\n  \
+    ebbtide serve --home /srv/ebb --change --metrics 9421\n  \
     ebbtide serve --home /srv/ebb --status\n  ebbtide serve --home /srv/ebb --stop\n  ebbtide serve --home /srv/ebb --stop --force\n\n\
     SIGTERM, SIGINT and SIGHUP do what --stop --force does. A unit of systemd: ebbtide docs service")]
 pub(crate) struct ServeArgs {
@@ -61,7 +64,8 @@ pub(crate) struct ServeArgs {
     /// Attach again what commands had attached when the last server of this home ended, in the order of the mounts
     #[arg(long, conflicts_with_all = ["stop", "status"])]
     restore: bool,
-    /// Change the running server of this home: what --log logs, and with --aws that it begins to answer AWS's APIs
+    /// Change the running server of this home: what --log logs, with --aws that it begins to answer AWS's APIs, and with --metrics
+    /// where it serves metrics
     #[arg(long, conflicts_with_all = ["detach", "restore", "stop", "status", "host_sync", "log_format"])]
     pub(crate) change: bool,
     /// Which events are logged: a level, or levels by module (info,ebbtide_device=debug) [default: EBBTIDE_LOG, else info]
@@ -85,6 +89,10 @@ pub(crate) struct ServeArgs {
     log_format: LogFormat,
     #[command(flatten)]
     aws: AwsArgs,
+    /// Serve metrics for Prometheus at http://127.0.0.1:PORT/metrics, for this machine alone; 0 takes a free port, and off with
+    /// --change ends it
+    #[arg(long, value_name = "PORT", conflicts_with_all = ["stop", "status"])]
+    metrics: Option<MetricsTarget>,
     /// This process is the one that stays behind after --detach.
     #[arg(long, hide = true)]
     background: bool,
@@ -102,7 +110,7 @@ pub(crate) fn run(args: &ServeArgs, home: &Home, json: bool) -> anyhow::Result<E
         return status::show(home, json);
     }
     if args.change {
-        return change::ask(home, args.log.as_deref(), &args.aws, json);
+        return change::ask(home, args.log.as_deref(), &args.aws, args.metrics, json);
     }
     args.aws.check()?;
     if args.detach {
@@ -156,7 +164,7 @@ fn lock(home: &Home, change: Option<String>) -> anyhow::Result<HomeLock> {
 fn change_command(args: &ServeArgs, home: &Home) -> Option<String> {
     let takes_it = !args.restore && !args.host_sync && args.log_format == LogFormat::default();
     let aws = args.aws.words().ok()?;
-    let nothing = args.log.is_none() && aws.is_empty();
+    let nothing = args.log.is_none() && aws.is_empty() && args.metrics.is_none();
     // An endpoint that is there has its options until the server ends.
     if nothing || !takes_it || (!aws.is_empty() && aws::url(home).is_some()) {
         return None;
@@ -164,6 +172,7 @@ fn change_command(args: &ServeArgs, home: &Home) -> Option<String> {
     let mut words: Vec<String> = ["ebbtide", "serve", "--change"].map(str::to_owned).to_vec();
     words.extend(args.log.iter().flat_map(|filter| ["--log".to_owned(), quoted(filter)]));
     words.extend(aws.iter().map(|word| quoted(&word.to_string_lossy())));
+    words.extend(args.metrics.iter().flat_map(|target| ["--metrics".to_owned(), target.to_string()]));
     words.extend(["--home".to_owned(), quoted(&home.root().display().to_string())]);
     Some(words.join(" "))
 }
@@ -184,7 +193,7 @@ fn serve(lock: HomeLock, args: &ServeArgs, level: LogLevel) -> anyhow::Result<Ex
     let ended = AtomicBool::new(false);
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).context("cannot watch for signals")?;
     // Before the socket, at which a command sees that the server is there.
-    let running = Changeable::start(&plane, &home, level, &args.aws)?;
+    let running = Changeable::start(&plane, &home, level, &args.aws, args.metrics)?;
     let listener = control::listen(&home)?;
     // After what can refuse to start: without --restore this empties the list of the last server.
     let attached = AttachedList::begin(&home, args.restore)?;
@@ -300,6 +309,7 @@ fn detach(args: &ServeArgs, home: &Home, json: bool) -> anyhow::Result<Exit> {
     // Its own start is waited for here, and not by systemd.
     command.env_remove("NOTIFY_SOCKET");
     command.args(["--log-format", args.log_format.name()]).args(args.aws.words()?);
+    command.args(args.metrics.iter().flat_map(|target| ["--metrics".to_owned(), target.to_string()]));
     let mut child = command
         .stdin(Stdio::null())
         .stdout(out.try_clone()?)
@@ -325,17 +335,27 @@ fn detach(args: &ServeArgs, home: &Home, json: bool) -> anyhow::Result<Exit> {
         }
         std::thread::sleep(Duration::from_millis(20));
     }
-    let (pid, socket, aws) = (child.id(), home.socket(), aws::url(home));
+    report_serving(args, home, child.id(), json);
+    Ok(Exit::Clean)
+}
+
+/// Prints where a server in the background is, and what it serves.
+fn report_serving(args: &ServeArgs, home: &Home, pid: u32, json: bool) {
+    let (socket, log, aws) = (home.socket(), home.log_file(), aws::url(home));
+    // The port may be one that the server has chosen.
+    let status = args.metrics.and_then(|_| control::ask_if_there(home, &Request::Status, ANSWER));
+    let metrics = status.as_ref().and_then(|status| status["metrics"].as_str());
     if json {
-        answers::print(&Serving { pid, home: home.root(), socket: &socket, log: &log, aws: aws.as_deref() });
+        let (home, socket, log) = (home.root(), socket.as_path(), log.as_path());
+        answers::print(&Serving { pid, home, socket, log, aws: aws.as_deref(), metrics });
     } else {
         text::line(&format!("serving {} as process {pid}", home.root().display()));
         aws.iter().for_each(|url| text::line(&format!("AWS endpoint: {url}")));
+        metrics.iter().for_each(|url| text::line(&format!("metrics: {url}")));
     }
     if args.aws.is_open() {
         text::note("warning: authorization of the AWS endpoint is off");
     }
-    Ok(Exit::Clean)
 }
 
 /// What the log has since `from`, its errors above all.
@@ -429,6 +449,10 @@ mod tests {
         assert_eq!(
             change("--log debug").unwrap(),
             format!("ebbtide serve --change --log debug --home {root}")
+        );
+        assert_eq!(
+            change("--metrics 9421").unwrap(),
+            format!("ebbtide serve --change --metrics 127.0.0.1:9421 --home {root}")
         );
         for other in ["", "--detach", "--aws 4599 --host-sync", "--log debug --restore"] {
             assert_eq!(change(other), None, "{other}");

@@ -65,7 +65,10 @@ impl<'a> Service<'a> {
         let progress: ebbtide_control::Progress<'_> = &|text| replies.progress(text);
         match request {
             Request::Ping => Ok(clean(Answer::Pong(env!("CARGO_PKG_VERSION").to_owned()))),
-            Request::Status => Ok(clean(status::server_status(self.home, plane.requests()))),
+            Request::Status => {
+                let metrics = self.running.metrics_url();
+                Ok(clean(status::server_status(self.home, metrics, plane.requests())))
+            }
             Request::ServerChange(change) => Ok(clean(self.running.apply(&change)?)),
             Request::Stop { force } => self.stop(force, progress),
             Request::VolumeCreate(request) => {

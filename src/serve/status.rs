@@ -11,24 +11,26 @@ use crate::text::{self, TextTable};
 use super::aws;
 
 /// The status of this process.
-pub(super) fn server_status(home: &Home, requests: RequestsView) -> ServerStatus {
+pub(super) fn server_status(home: &Home, metrics: Option<String>, requests: RequestsView) -> ServerStatus {
     ServerStatus {
         pid: std::process::id(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         home: home.root().to_owned(),
         aws: aws::url(home),
+        metrics,
         requests,
     }
 }
 
 fn print(status: &ServerStatus) {
-    let ServerStatus { pid, version, home, aws, requests } = status;
+    let ServerStatus { pid, version, home, aws, metrics, requests } = status;
     text::line(&format!(
         "serving {} as process {pid}, version {version}, since {}",
         home.display(),
         requests.since
     ));
     aws.iter().for_each(|url| text::line(&format!("AWS endpoint: {url}")));
+    metrics.iter().for_each(|url| text::line(&format!("metrics: {url}")));
     table(&requests.operations).print("no requests");
 }
 

@@ -16,6 +16,7 @@ mod faults;
 mod harness;
 mod log;
 mod manual;
+mod metrics;
 mod nbd;
 mod pages;
 mod recovery;

@@ -34,6 +34,7 @@ fn the_status_of_a_server_has_its_requests_and_their_failures_by_operation() {
 
     let status = home.run_line("serve --status --json").ok().json();
     assert_eq!((&status["pid"], &status["aws"]), (&pid.into(), &Value::Null));
+    assert_eq!(status["metrics"], Value::Null);
     assert_eq!(status["home"], home.root().to_str().unwrap());
     let operations = status["requests"]["operations"].as_array().unwrap();
     let of = |name: &str| operations.iter().find(|one| one["operation"] == name).unwrap();

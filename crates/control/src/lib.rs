@@ -17,6 +17,7 @@
 //! - `live` carries requests out on a host, and counts each by its operation (`request_counters`). `live::follow` feeds shadows and
 //!   a recording with the requests that a thread of `ebbtide-device` fetches from the engine. `live::blocks` is between the EBS
 //!   direct APIs and the block store.
+//! - [`VolumeObserver`] is the trait by which metrics read all volumes at once; `live::observe` does so without waiting for I/O.
 //! - [`document`] says what the views of a volume mean, as a document for people.
 //!
 //! A new request is a method of [`ControlPlane`], with a type in `src/request.rs`, a row of the counters, and what states permit it. Its
@@ -28,6 +29,7 @@ pub mod document;
 mod error;
 mod fault;
 mod live;
+mod observed;
 mod plane;
 pub mod protocol;
 pub mod record;
@@ -39,6 +41,8 @@ pub mod state;
 mod time;
 mod view;
 
+pub use ebbtide_device::engine::{LatenessTotals, VolumeReading, VolumeTotals};
+pub use ebbtide_device::faults::{ActiveFaults, InjectedFaults};
 pub use ebbtide_device::host::{Calibration, Detached, Export, FsType, MountRequest, Progress};
 pub use ebbtide_device::nbd::{NbdAddress, NbdError};
 pub use ebbtide_device::store::{
@@ -48,6 +52,7 @@ pub use ebbtide_volume::{MinuteMetrics, Nanos, OpStats, Stats, VolumeInterval};
 pub use error::{ControlError, ControlErrorKind, ForeignRecord, ResourceKind};
 pub use fault::{FaultError, FaultSetting, in_force};
 pub use live::LiveControl;
+pub use observed::{ObservedAttachment, ObservedVolume, VolumeObserver};
 pub use plane::ControlPlane;
 pub use request::{
     AttachVolume, BeginSnapshot, CreateSnapshot, CreateVolume, DetachVolume, ModifyVolume, Optimizing,

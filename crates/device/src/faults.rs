@@ -69,7 +69,43 @@ pub struct Faults {
     pub ignore_flush: bool,
 }
 
+/// Which faults are in force, by kind.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ActiveFaults {
+    /// Latency is added to some requests.
+    pub latency: bool,
+    /// Some requests fail.
+    pub errors: bool,
+    /// Nothing completes.
+    pub stalled: bool,
+    /// Writes are answered before they are durable.
+    pub answer_early: bool,
+    /// Flushes do nothing.
+    pub ignore_flush: bool,
+}
+
+/// Requests that injected faults have changed. The counters are never set back.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct InjectedFaults {
+    /// Requests to which latency was added.
+    pub delayed: u64,
+    /// Requests that were made to fail.
+    pub failed: u64,
+}
+
 impl Faults {
+    /// Which of them are in force.
+    #[must_use]
+    pub fn active(&self) -> ActiveFaults {
+        ActiveFaults {
+            latency: !self.latency.is_empty(),
+            errors: !self.errors.is_empty(),
+            stalled: self.stalled,
+            answer_early: self.answer_early,
+            ignore_flush: self.ignore_flush,
+        }
+    }
+
     /// Latency added to a request, in nanoseconds.
     pub(crate) fn added_ns(&self, command: Command) -> u64 {
         let affected = self.latency.iter().filter(|latency| latency.affected.includes(command));

@@ -1,6 +1,6 @@
 //! How late answers were against the model's completion times.
 
-use ebbtide_volume::Nanos;
+use ebbtide_volume::{LatencyHistogram, Nanos};
 use hdrhistogram::Histogram;
 use parking_lot::Mutex;
 
@@ -28,10 +28,35 @@ pub struct PacingReport {
     pub scheduling: Scheduling,
 }
 
+/// Lateness as counters that are never set back, counted as a [`PacingReport`] counts it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LatenessTotals {
+    /// Answers by their lateness.
+    pub histogram: LatencyHistogram,
+    /// Sum of the lateness of all answers.
+    pub sum: Nanos,
+}
+
+impl LatenessTotals {
+    /// These answers and others.
+    #[must_use]
+    pub fn combined(&self, other: &Self) -> Self {
+        Self { histogram: self.histogram.combined(&other.histogram), sum: self.sum + other.sum }
+    }
+}
+
+/// What was recorded, under one lock.
+#[derive(Debug)]
+struct Recorded {
+    /// Since the last reset.
+    histogram: Histogram<u64>,
+    totals: LatenessTotals,
+}
+
 /// Collects lateness without allocating.
 #[derive(Debug)]
 pub(crate) struct Lateness {
-    histogram: Mutex<Histogram<u64>>,
+    recorded: Mutex<Recorded>,
     pub(crate) scheduling: Mutex<Scheduling>,
 }
 
@@ -39,25 +64,35 @@ impl Lateness {
     pub(crate) fn new() -> Self {
         let histogram =
             Histogram::new_with_bounds(1, LATEST_NS, 2).expect("the bounds are constants in order");
-        Self { histogram: Mutex::new(histogram), scheduling: Mutex::default() }
+        let recorded = Recorded { histogram, totals: LatenessTotals::default() };
+        Self { recorded: Mutex::new(recorded), scheduling: Mutex::default() }
     }
 
     pub(crate) fn record(&self, late: Nanos) {
-        self.histogram.lock().saturating_record(late.0);
+        let mut recorded = self.recorded.lock();
+        recorded.histogram.saturating_record(late.0);
+        recorded.totals.histogram.record(late);
+        recorded.totals.sum += late;
     }
 
     pub(crate) fn reset(&self) {
-        self.histogram.lock().reset();
+        self.recorded.lock().histogram.reset();
+    }
+
+    /// What was recorded since the start, whatever was reset: a copy of some hundred bytes under the lock.
+    pub(crate) fn totals(&self) -> LatenessTotals {
+        self.recorded.lock().totals
     }
 
     pub(crate) fn later_than(&self, limit: Nanos) -> u64 {
-        let histogram = self.histogram.lock();
-        let late = histogram.iter_recorded().filter(|value| value.value_iterated_to() > limit.0);
+        let recorded = self.recorded.lock();
+        let late = recorded.histogram.iter_recorded().filter(|value| value.value_iterated_to() > limit.0);
         late.map(|value| value.count_since_last_iteration()).sum()
     }
 
     pub(crate) fn report(&self) -> PacingReport {
-        let histogram = self.histogram.lock();
+        let recorded = self.recorded.lock();
+        let histogram = &recorded.histogram;
         PacingReport {
             count: histogram.len(),
             p50_ns: histogram.value_at_quantile(0.5),
@@ -66,5 +101,25 @@ impl Lateness {
             max_ns: histogram.max(),
             scheduling: *self.scheduling.lock(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reset_forgets_the_report_and_keeps_the_totals() {
+        let lateness = Lateness::new();
+        for us in [3, 40, 5_000] {
+            lateness.record(Nanos::from_us(us));
+        }
+        lateness.reset();
+        lateness.record(Nanos::from_us(3));
+        assert_eq!(lateness.report().count, 1);
+        let totals = lateness.totals();
+        assert_eq!((totals.histogram.bins.iter().sum::<u64>(), totals.sum), (4, Nanos::from_us(5_046)));
+        // 3 us are in the bin from 2 to 4 us.
+        assert_eq!(totals.histogram.bins[2], 2);
     }
 }

@@ -135,6 +135,33 @@ pub fn open_flags(pid: u32, is_file: impl Fn(&Path) -> bool) -> Option<u32> {
     u32::from_str_radix(flags.trim(), 8).ok()
 }
 
+/// What this process has taken, and what it holds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct OwnUsage {
+    /// Processor time of all its threads, ended ones included.
+    pub cpu: Duration,
+    /// Resident memory, bytes.
+    pub resident_bytes: u64,
+    /// When it started, seconds since 1970, to a hundredth.
+    pub started_unix_s: f64,
+    /// Files, sockets and the like that it has open.
+    pub open_files: u64,
+}
+
+/// The usage of this process now; None: the kernel does not report it.
+#[must_use]
+pub fn own_usage() -> Option<OwnUsage> {
+    let own = Process::myself().ok()?;
+    let stat = Stat::of(std::process::id())?;
+    let since_boot_s = stat.start_ticks as f64 / procfs::ticks_per_second() as f64;
+    Some(OwnUsage {
+        cpu: stat.cpu,
+        resident_bytes: own.status().ok()?.vmrss? * 1024,
+        started_unix_s: procfs::boot_time_secs().ok()? as f64 + since_boot_s,
+        open_files: own.fd_count().ok()? as u64,
+    })
+}
+
 /// The largest resident memory of this process so far, bytes; None: the kernel does not report it.
 #[must_use]
 pub fn peak_memory() -> Option<u64> {
@@ -207,6 +234,20 @@ mod tests {
         let numbers = |users: &[(u32, String)]| users.iter().map(|(pid, _)| *pid).collect::<Vec<_>>();
         assert_eq!(numbers(&in_directory), [works.id()], "{in_directory:?}");
         assert_eq!(numbers(&of_file), [opens.id()], "{of_file:?}");
+    }
+
+    #[test]
+    fn the_usage_of_this_process_has_its_files_and_its_start() {
+        let before = own_usage().unwrap();
+        let file = fs::File::open("/proc/self/stat").unwrap();
+        let after = own_usage().unwrap();
+        // Other tests of this process open and close files meanwhile: that of this one is among them.
+        assert!(before.open_files > 0 && after.open_files > 0 && after.cpu >= before.cpu);
+        drop(file);
+        assert!(after.resident_bytes > 1 << 20);
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs_f64();
+        assert!((0.0..3_600.0).contains(&(now - after.started_unix_s + 1.0)), "{after:?}");
+        assert_eq!(before.started_unix_s, after.started_unix_s);
     }
 
     #[test]

@@ -6,8 +6,8 @@ use core::{cmp::Ordering, ops::Range};
 use rand_core::Rng;
 
 use crate::{
-    AtomicUnit, Durability, Grant, Instance, Io, Limits, LimitsError, LoadProgress, LoadState, Loader,
-    Modification, Nanos, Op, Stats, Volume,
+    AtomicUnit, Credits, Durability, Grant, Instance, Io, Limits, LimitsError, LoadProgress, LoadState,
+    Loader, Modification, Nanos, Op, RateLimit, Stats, Volume,
 };
 
 /// Members that cannot be striped.
@@ -207,6 +207,37 @@ impl Array {
     #[must_use]
     pub fn credit_share(&self, now: Nanos) -> Option<f64> {
         self.members.iter().filter_map(|member| member.credit_share(now)).reduce(f64::min)
+    }
+
+    /// The burst credits of all members together; none without credits.
+    #[must_use]
+    pub fn credits(&self, now: Nanos) -> Option<Credits> {
+        self.members.iter().filter_map(|member| member.credits(now)).reduce(Credits::combined)
+    }
+
+    /// The limit of operations of all members together; none where a member has none.
+    #[must_use]
+    pub fn iops_limit(&self) -> Option<RateLimit> {
+        self.limits_together(|limits| limits.iops)
+    }
+
+    /// The limit of bytes of all members together; none where a member has none.
+    #[must_use]
+    pub fn throughput_limit(&self) -> Option<RateLimit> {
+        self.limits_together(|limits| limits.throughput)
+    }
+
+    fn limits_together(&self, select: impl Fn(&Limits) -> Option<RateLimit>) -> Option<RateLimit> {
+        let none = RateLimit { rate: 0, ceiling: 0, allowance: 0, credits: 0 };
+        self.members.iter().try_fold(none, |sum, member| {
+            let limit = select(member.limits())?;
+            Some(RateLimit {
+                rate: sum.rate + limit.rate,
+                ceiling: sum.ceiling + limit.ceiling,
+                allowance: sum.allowance + limit.allowance,
+                credits: sum.credits + limit.credits,
+            })
+        })
     }
 
     /// Sets every member's credits to a share (0 to 1) of their capacity.

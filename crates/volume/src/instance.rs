@@ -43,6 +43,12 @@ impl Instance {
         Self { iops: BurstBucket::new(limits.iops), throughput: BurstBucket::new(limits.throughput) }
     }
 
+    /// The limits in force.
+    #[must_use]
+    pub const fn limits(&self) -> InstanceLimits {
+        InstanceLimits { iops: *self.iops.limit(), throughput: *self.throughput.limit() }
+    }
+
     /// Share of the I/O credits left, 0 to 1 (CloudWatch `EBSIOBalance%`); none where the size
     /// sustains its maximum.
     #[must_use]

@@ -31,6 +31,7 @@ extern crate alloc;
 mod account;
 mod array;
 mod bucket;
+mod credits;
 mod disk;
 mod durability;
 mod error;
@@ -49,6 +50,7 @@ mod volume;
 
 pub use array::{Array, ArrayError};
 pub use bucket::{BurstBucket, FlowWait, RateLimit, WaitLine};
+pub use credits::{CreditUnit, Credits};
 pub use disk::Mechanics;
 pub use durability::{AtomicUnit, Durability, PowerCut, UnitWrite};
 pub use error::LimitsError;

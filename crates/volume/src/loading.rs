@@ -191,11 +191,27 @@ impl Loading {
         later.state
     }
 
+    /// How far it is, as [`Self::state`] would have it. The blocks are only counted, since a volume waits meanwhile.
     pub(crate) fn progress(&self, now: Nanos) -> LoadProgress {
-        let LoadState { missing, since, at, counts } = self.state(now);
-        let rest = missing.len();
-        let completes = self.loader.rate.filter(|_| rest > 0).map(|rate| at + time_of(rest, rate));
-        LoadProgress { since, missing: rest, counts, completes }
+        let state = &self.state;
+        let mut counts = state.counts;
+        let arrived = self.coming.values().filter(|there| **there <= now).count() as u64;
+        let coming = self.coming.len() as u64 - arrived;
+        let background = self.background_by(now);
+        counts.touched += arrived;
+        counts.background += background;
+        let rest = state.missing.len() - background + coming;
+        let rate = self.loader.rate.filter(|_| rest > 0);
+        let completes = rate.map(|rate| state.at + time_of(background, rate) + time_of(rest, rate));
+        LoadProgress { since: state.since, missing: rest, counts, completes }
+    }
+
+    /// Missing blocks that the background has loaded by `now`.
+    fn background_by(&self, now: Nanos) -> u64 {
+        let Some(rate) = self.loader.rate else { return 0 };
+        let elapsed = u128::from(now.since(self.state.at).0);
+        let loaded = elapsed * u128::from(rate.get()) / (u128::from(LOAD_BLOCK_BYTES) * PER_SECOND);
+        u64::try_from(loaded).unwrap_or(u64::MAX).min(self.state.missing.len())
     }
 
     /// Counts what is there by `now`.
@@ -207,9 +223,7 @@ impl Loading {
             self.next = self.coming.values().copied().min().unwrap_or(NEVER);
         }
         let Some(rate) = self.loader.rate else { return };
-        let elapsed = u128::from(now.since(self.state.at).0);
-        let loaded = elapsed * u128::from(rate.get()) / (u128::from(LOAD_BLOCK_BYTES) * PER_SECOND);
-        let loaded = u64::try_from(loaded).unwrap_or(u64::MAX).min(self.state.missing.len());
+        let loaded = self.background_by(now);
         if loaded == 0 {
             return;
         }

@@ -5,8 +5,8 @@ use alloc::boxed::Box;
 use rand_core::Rng;
 
 use crate::{
-    BurstBucket, Grant, Instance, Io, Limits, LimitsError, LoadProgress, LoadState, Loader, Modification,
-    ModificationPhase, Nanos, Op, RateLimit, Stats,
+    BurstBucket, CreditUnit, Credits, Grant, Instance, Io, Limits, LimitsError, LoadProgress, LoadState,
+    Loader, Modification, ModificationPhase, Nanos, Op, RateLimit, Stats,
     account::{Accountant, Charge, Slots},
     in_flight::{InFlight, InFlightQueue},
     loading::Loading,
@@ -249,6 +249,20 @@ impl Volume {
     #[must_use]
     pub fn credit_share(&self, now: Nanos) -> Option<f64> {
         self.credit_bucket().and_then(|bucket| bucket.credit_share(now))
+    }
+
+    /// The same as an amount.
+    #[must_use]
+    pub fn credits(&self, now: Nanos) -> Option<Credits> {
+        let bucket = self.credit_bucket()?;
+        let (share, limit) = (bucket.credit_share(now)?, bucket.limit());
+        let is_of_operations = self.iops.as_ref().is_some_and(|iops| iops.limit().credits > 0);
+        Some(Credits {
+            unit: if is_of_operations { CreditUnit::Operations } else { CreditUnit::Bytes },
+            left: share * limit.credits as f64,
+            capacity: limit.credits,
+            refill_rate: limit.rate,
+        })
     }
 
     /// Sets the burst credits to a share (0 to 1) of their capacity. No effect without credits.

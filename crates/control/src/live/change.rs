@@ -95,6 +95,7 @@ impl LiveControl {
         let (_, state) = self.find(name)?;
         state.permits(Operation::Delete)?;
         self.host.while_free(name, "being deleted", || self.host.store().delete_volume(name))??;
+        self.host.forget_totals(name);
         tracing::info!(volume = name, "deleted");
         Ok(())
     }

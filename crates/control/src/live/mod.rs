@@ -6,6 +6,7 @@ mod change;
 mod create;
 mod follow;
 mod look;
+mod observe;
 mod snapshots;
 
 use std::collections::BTreeMap;

@@ -18,7 +18,7 @@ pub use request::{
 };
 
 /// Version of the protocol. Both sides must speak the same one, since both come from one build.
-pub const VERSION: u32 = 8;
+pub const VERSION: u32 = 9;
 
 /// A request with the protocol version of who sends it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -136,6 +136,8 @@ pub struct ServerChanged {
     pub log: Option<String>,
     /// URL of the AWS endpoint; null where none is served.
     pub aws: Option<String>,
+    /// URL of the metrics; null where none are served.
+    pub metrics: Option<String>,
 }
 
 /// What `serve --status` prints.
@@ -149,6 +151,8 @@ pub struct ServerStatus {
     pub home: PathBuf,
     /// URL of its AWS endpoint; null without `--aws`.
     pub aws: Option<String>,
+    /// URL of its metrics; null without `--metrics`.
+    pub metrics: Option<String>,
     /// What it was asked: by commands, by the AWS endpoint, and by itself for metrics.
     pub requests: RequestsView,
 }

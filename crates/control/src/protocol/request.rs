@@ -95,6 +95,8 @@ pub struct ServerChange {
     pub log: Option<String>,
     /// The options of the AWS endpoint that begins now, as words; empty for none.
     pub aws: Vec<String>,
+    /// Where metrics are served from now on, as the command line has it, or `off`; none: as before.
+    pub metrics: Option<String>,
 }
 
 /// A new volume: [`CreateVolume`] with its spec as text.

@@ -74,6 +74,7 @@ fn requests() -> Vec<Request> {
         Request::ServerChange(ServerChange {
             log: Some("debug".into()),
             aws: vec!["--aws".into(), "4599".into()],
+            metrics: Some("off".into()),
         }),
     ]
 }
@@ -138,7 +139,7 @@ fn an_older_and_a_newer_client_are_refused_for_their_version_whatever_they_ask()
         }
     }
     let words = refusal(json!({"v": VERSION + 1, "request": "ping"})).to_string();
-    assert_eq!(words, "the server speaks version 8 of the control protocol, the client version 9");
+    assert_eq!(words, "the server speaks version 9 of the control protocol, the client version 10");
 }
 
 #[test]

@@ -50,6 +50,7 @@ fn each_view_of_an_answer_arrives_as_it_was_sent() {
         version: "1.0.0".into(),
         home: "/srv/ebb".into(),
         aws: Some("http://127.0.0.1:4599".into()),
+        metrics: Some("http://127.0.0.1:9421/metrics".into()),
         requests: plane.requests(),
     });
     let file = fixture.dir.path().join("calibration");

@@ -9,6 +9,7 @@ mod following;
 mod life;
 mod loading;
 mod nbd;
+mod observing;
 mod snapshots;
 
 use std::path::{Path, PathBuf};

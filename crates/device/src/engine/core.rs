@@ -23,12 +23,13 @@ use super::{
     model::Model,
     observed::{Observed, ObservedIo},
     overlay::Overlay,
+    reading::GrowingTimes,
     write_callback::WriteCallback,
 };
 use crate::{
     alarm::Alarm,
     clock::Clock,
-    faults::Faults,
+    faults::{Faults, InjectedFaults},
     lateness::Lateness,
     request::{Buffer, BufferPool, Command, IoError, Reply, Request},
     store::OpenVolume,
@@ -124,6 +125,8 @@ pub(crate) struct EngineState {
     pub(super) model: Model,
     rng: Xoshiro256PlusPlus,
     pub(super) faults: Faults,
+    pub(super) injected: InjectedFaults,
+    pub(super) times: GrowingTimes,
     queue: BinaryHeap<Pending>,
     /// What arrived during a stall; the model has not seen it.
     held_back: VecDeque<Pending>,
@@ -166,6 +169,7 @@ impl EngineState {
         let grant = self.model.submit(io, now, &mut self.rng);
         let added = self.faults.added_ns(request.command);
         request.due = grant.completes + Nanos(added);
+        self.injected.delayed += u64::from(added > 0);
         // Another thread may have submitted in between: then the model's present is a little later than the arrival.
         self.latest = self.latest.max(now);
         request.waits = request.due > self.latest;
@@ -174,7 +178,19 @@ impl EngineState {
         }
         if let Some(error) = self.faults.error(request.command, request.offset, request.len, &mut self.rng) {
             request.fate = Err(error);
+            self.injected.failed += 1;
         }
+    }
+
+    /// The model's counters at `now`. While I/O is stalled they show everything submitted as queued.
+    pub(super) fn stats(&mut self, now: Nanos) -> Stats {
+        let Some(since) = self.stalled_since else { return self.model.stats(now) };
+        let mut stats = self.model.stats(since);
+        let late = u64::try_from(self.held_back.len()).expect("a queue's length fits in 64 bits");
+        stats.queue += late;
+        stats.queue_time += Nanos(now.since(since).0.saturating_mul(stats.queue));
+        stats.at = now;
+        stats
     }
 
     fn enqueue(&mut self, pending: Pending) -> Wake {
@@ -247,6 +263,8 @@ impl Core {
                 model: Model::new(options.array, options.instance),
                 rng: Xoshiro256PlusPlus::seed_from_u64(options.seed),
                 faults: Faults::default(),
+                injected: InjectedFaults::default(),
+                times: GrowingTimes::default(),
                 queue: BinaryHeap::with_capacity(QUEUE_CAPACITY),
                 held_back: VecDeque::new(),
                 latest: Nanos::ZERO,
@@ -550,14 +568,7 @@ impl Core {
 
     pub(super) fn stats(&self) -> Stats {
         let mut state = self.state.lock();
-        let now = self.clock.now();
-        let Some(since) = state.stalled_since else { return state.model.stats(now) };
-        let mut stats = state.model.stats(since);
-        let late = u64::try_from(state.held_back.len()).expect("a queue's length fits in 64 bits");
-        stats.queue += late;
-        stats.queue_time += Nanos(now.since(since).0.saturating_mul(stats.queue));
-        stats.at = now;
-        stats
+        state.stats(self.clock.now())
     }
 
     pub(super) fn set_faults(&self, faults: Faults) -> Result<(), EngineError> {

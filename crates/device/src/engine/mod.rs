@@ -14,6 +14,7 @@ mod model;
 mod observed;
 mod overlay;
 mod pacer;
+mod reading;
 #[cfg(test)]
 mod tests;
 mod write_callback;
@@ -37,11 +38,12 @@ use crate::{
     store::{OpenVolume, StoreError},
 };
 
-pub use crate::lateness::PacingReport;
+pub use crate::lateness::{LatenessTotals, PacingReport};
 pub use cut::{PowerCutReport, snapshots_at_once};
 pub use failures::HostFailure;
 pub use images::{CACHED_LOST_NAMED, CrashReport, CutWrite, GroupCut, ImageRequest, Keep, crash_images};
 pub use observed::{OBSERVED_MOST, ObservedIo};
+pub use reading::{VolumeReading, VolumeTotals};
 pub use write_callback::SubmittedWrite;
 
 /// Largest read or write, in bytes. Longer ones are [`IoError::OutOfRange`].

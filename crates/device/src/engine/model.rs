@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ebbtide_volume::{Array, Grant, Instance, Io, Nanos, Stats};
+use ebbtide_volume::{Array, Grant, Instance, InstanceLimits, Io, Nanos, Stats};
 use parking_lot::Mutex;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -40,6 +40,11 @@ impl Model {
     pub(super) fn instance_balances(&self, now: Nanos) -> Option<(Option<f64>, Option<f64>)> {
         let instance = self.instance.as_ref()?.lock();
         Some((instance.io_balance(now), instance.byte_balance(now)))
+    }
+
+    /// The limits of the instance; none without one.
+    pub(super) fn instance_limits(&self) -> Option<InstanceLimits> {
+        Some(self.instance.as_ref()?.lock().limits())
     }
 
     /// Charges everything from now on to another model.

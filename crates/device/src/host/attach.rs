@@ -109,7 +109,8 @@ impl Host {
             });
         }
         tracing::info!(volume = request.volume, "attached {}", info.place());
-        let attachment = Arc::new(Attachment::new(info, request.host_match, live, parts));
+        let earlier = self.earlier_totals(&request.volume).unwrap_or_default();
+        let attachment = Arc::new(Attachment::new(info, request.host_match, live, earlier, parts));
         reserved.attach(attachment.clone());
         Ok(attachment)
     }
@@ -143,6 +144,7 @@ impl Host {
         let (reserved, attachment) = self.shared.reserve_attached(volume, "being discarded")?;
         attachment.parts.lock().throw_away(attachment.live())?;
         reserved.release(attachment);
+        self.forget_totals(volume);
         Ok(self.store().delete_volume(volume)?)
     }
 
@@ -161,6 +163,8 @@ impl Host {
         let power_cut = !live.is_live();
         let lost = attachment.parts.lock().take_apart(live, force, progress)?;
         self.shared.save_state(&attachment);
+        let totals = attachment.reading().totals;
+        self.shared.earlier.lock().insert(volume.to_owned(), totals);
         let detached = Detached {
             volume: volume.to_owned(),
             forced: None,

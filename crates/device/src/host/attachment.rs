@@ -13,7 +13,7 @@ use super::follow::{Follow, FollowThread};
 use super::fscheck::FsCheck;
 use super::info::AttachmentInfo;
 use super::parts::Parts;
-use crate::engine::LiveVolume;
+use crate::engine::{LiveVolume, VolumeReading, VolumeTotals};
 use crate::faults::Faults;
 
 /// The span that CloudWatch's metrics cover.
@@ -36,6 +36,8 @@ pub struct Attachment {
     info: AttachmentInfo,
     host_match: Mutex<HostMatch>,
     live: Arc<LiveVolume>,
+    /// What earlier attachments by this host have counted.
+    earlier: VolumeTotals,
     /// What detaching takes apart.
     pub(super) parts: Mutex<Parts>,
     /// Counters of the last minute, a sample a second, oldest first.
@@ -47,6 +49,7 @@ impl Attachment {
         info: AttachmentInfo,
         host_match: HostMatch,
         live: Arc<LiveVolume>,
+        earlier: VolumeTotals,
         parts: Parts,
     ) -> Self {
         let samples = VecDeque::from([live.stats()]);
@@ -54,6 +57,7 @@ impl Attachment {
             info,
             host_match: Mutex::new(host_match),
             live,
+            earlier,
             parts: Mutex::new(parts),
             samples: Mutex::new(samples),
             follower: Mutex::new(None),
@@ -92,6 +96,19 @@ impl Attachment {
         let earliest = samples.front().copied().unwrap_or(latest);
         let happened = latest.since(&earliest);
         (happened.at, happened.metrics())
+    }
+
+    /// The volume as it is now. Its counters go on from those of its earlier attachments by this host.
+    #[must_use]
+    pub fn reading(&self) -> VolumeReading {
+        let present = self.live.reading();
+        VolumeReading { totals: self.earlier.then(&present.totals), ..present }
+    }
+
+    /// The oldest sample of the last minute.
+    #[must_use]
+    pub fn earliest_sample(&self) -> Option<Stats> {
+        self.samples.lock().front().copied()
     }
 
     /// The counters of the last minute, a sample a second, oldest first, and those of now.

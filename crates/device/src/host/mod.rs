@@ -37,6 +37,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::clock::{Clock as _, MonotonicClock};
+use crate::engine::VolumeTotals;
 use crate::store::{StoreOptions, VolumeStore};
 
 pub use attach::{AttachRequest, Detached, InstanceRequest};
@@ -137,6 +138,8 @@ struct Slots {
 struct Shared {
     store: VolumeStore,
     slots: Mutex<Slots>,
+    /// What attachments that have ended have counted, by the volume's name.
+    earlier: Mutex<BTreeMap<String, VolumeTotals>>,
     /// Serialises reading and replacing a volume's metadata.
     meta: Mutex<()>,
 }
@@ -159,7 +162,8 @@ impl Host {
     pub fn open(lock: HomeLock, options: HostOptions) -> Result<Self, HostError> {
         let store =
             VolumeStore::open_in(lock.home().make_store()?, StoreOptions { host_sync: options.host_sync })?;
-        let shared = Arc::new(Shared { store, slots: Mutex::default(), meta: Mutex::default() });
+        let (slots, earlier, meta) = (Mutex::default(), Mutex::default(), Mutex::default());
+        let shared = Arc::new(Shared { store, slots, earlier, meta });
         let sampler = AttachmentSampler::start(shared.clone()).map_err(HostError::io("start a thread"))?;
         Ok(Self {
             shared,
@@ -204,6 +208,17 @@ impl Host {
             Some(Slot::Busy(why)) => Status::Busy(why),
             Some(Slot::Attached(attachment)) => Status::Attached(attachment.clone()),
         }
+    }
+
+    /// What a volume's attachments that have ended have counted since this host was opened; none where it had none.
+    #[must_use]
+    pub fn earlier_totals(&self, volume: &str) -> Option<VolumeTotals> {
+        self.shared.earlier.lock().get(volume).copied()
+    }
+
+    /// Forgets these counters: the volume is deleted, and a new one of its name begins at zero.
+    pub fn forget_totals(&self, volume: &str) {
+        self.shared.earlier.lock().remove(volume);
     }
 
     /// The attachment of a volume.

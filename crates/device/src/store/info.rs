@@ -42,6 +42,19 @@ pub struct VolumeInfo {
     pub damage: Option<Damage>,
 }
 
+/// A volume, as far as it is known without a look at its layers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct VolumeSummary {
+    /// Name.
+    pub name: String,
+    /// Size that a guest sees, bytes.
+    pub size_bytes: u64,
+    /// What the owner keeps with it.
+    pub meta: serde_json::Value,
+    /// Whether it cannot be opened.
+    pub is_damaged: bool,
+}
+
 /// A snapshot, as [`VolumeStore::snapshots`](super::VolumeStore::snapshots) reports it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SnapshotInfo {

@@ -112,6 +112,10 @@ fn what_is_kept_with_a_volume_and_a_snapshot_comes_back() {
             ("x", 2 * GIB, &json!(2))
         ]
     );
+    let summaries = store.summaries();
+    let short: Vec<_> = summaries.iter().map(|v| (v.name.as_str(), v.size_bytes, &v.meta)).collect();
+    assert_eq!(short, seen);
+    assert!(summaries.iter().all(|summary| !summary.is_damaged));
     assert_eq!(volumes[1].from_snapshot.as_deref(), Some("s"));
     assert_eq!(volumes[2].from_volume.as_deref(), Some("w"));
     let snapshot = &store.snapshots()[0];

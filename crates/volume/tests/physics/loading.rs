@@ -77,6 +77,21 @@ fn the_first_touch_of_a_block_waits_for_it_and_no_later_one_does() {
 }
 
 #[test]
+fn the_progress_is_that_of_the_state_that_is_kept() {
+    for rate in [0, 4] {
+        let mut array = restored(rate);
+        took(&mut array, Op::Read, block(BLOCKS - 1), 4096, Nanos::ZERO);
+        took(&mut array, Op::Write, block(2), LOAD_BLOCK_BYTES, Nanos::ZERO);
+        for ms in [0, 1, 30, 100, 125, 400, 1_000, 60_000] {
+            let now = Nanos::from_ms(ms);
+            let (progress, kept) = (progress(&array, now), array.load_states(now).remove(0));
+            assert_eq!((progress.missing, progress.counts), (kept.missing.len(), kept.counts), "{rate} {ms}");
+            assert_eq!(progress.completes.is_some(), rate > 0 && progress.missing > 0, "{rate} {ms}");
+        }
+    }
+}
+
+#[test]
 fn a_block_that_the_snapshot_does_not_have_is_there_at_once() {
     let mut array = restored_with(0, &[block(1)..block(1) + 4096, block(5) - 4096..block(6), 7..7]);
     let slow = |number| (block(number), [1, 4, 5].contains(&number));
