@@ -301,33 +301,33 @@ impl ServerSampler {
             Err(refusal) => return Ok(Err(refusal)),
         };
         let became = if rows.is_empty() { Asked::Nothing } else { Asked::Rows };
-        let at = clock.now();
+        let time = clock.now();
         let reading = &mut self.reading;
         match collector {
-            Collector::Status => self.keep_status(Timed { at, value: pairs(rows) }),
-            Collector::Variables => self.keep_variables(Timed { at, value: pairs(rows) }),
+            Collector::Status => self.keep_status(Timed { at: time, value: pairs(rows) }),
+            Collector::Variables => self.keep_variables(Timed { at: time, value: pairs(rows) }),
             Collector::Appliers => {
                 let value = rows.iter().map(|row| Applier::read(row)).collect();
-                reading.appliers = Some(Timed { at, value });
+                reading.appliers = Some(Timed { at: time, value });
             }
             Collector::Receivers => {
                 let value = rows.iter().map(|row| Receiver::read(row)).collect();
-                reading.receivers = Some(Timed { at, value });
+                reading.receivers = Some(Timed { at: time, value });
             }
             Collector::InnodbMetrics => {
                 let value = rows.iter().filter_map(|row| InnodbMetric::read(row)).collect();
-                reading.innodb_metrics = Some(Timed { at, value });
+                reading.innodb_metrics = Some(Timed { at: time, value });
             }
             Collector::PageCompression => {
                 let value = rows.iter().filter_map(|row| PageCompression::read(row)).collect();
-                reading.page_compression = Some(Timed { at, value });
+                reading.page_compression = Some(Timed { at: time, value });
             }
             Collector::CompressedPool => {
                 let value = rows.iter().filter_map(|row| CompressedPool::read(row)).collect();
-                reading.compressed_pool = Some(Timed { at, value });
+                reading.compressed_pool = Some(Timed { at: time, value });
             }
             Collector::BinaryLogs => {
-                reading.binary_logs = Some(Timed { at, value: BinaryLogs::read(&rows) });
+                reading.binary_logs = Some(Timed { at: time, value: BinaryLogs::read(&rows) });
             }
             Collector::Replica | Collector::ResponseTimes => unreachable!("they have calls of their own"),
         }
