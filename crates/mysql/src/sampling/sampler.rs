@@ -10,8 +10,8 @@ use super::collector::{Collector, RESPONSE_TIME_PLUGINS, RESPONSE_TIME_TABLES, r
 use super::connection::{Connection, Refusal, is_timeout};
 use super::missing::missing;
 use super::reading::{
-    Applier, BinaryLogs, CompressedPool, InnodbMetric, PageCompression, Reading, Receiver, ResponseClass,
-    ResponseTimes, Row, Timed, is_restarted,
+    Applier, BinaryLogs, CompressedPool, InnodbMetric, PageCompression, Reading, Receiver, ReplicaRow,
+    ResponseClass, ResponseTimes, Timed, is_restarted,
 };
 use super::schedule::{Asked, Schedule};
 use crate::status::pairs;
@@ -336,7 +336,7 @@ impl ServerSampler {
 
     fn ask_replica(&mut self, clock: SampleClock) -> Result<Result<Asked, Refusal>, SampleError> {
         let statement = self.statement(Collector::Replica).expect("it is wanted");
-        let rows: Vec<Row> = match self.ask(statement, Session::named_rows)? {
+        let rows: Vec<ReplicaRow> = match self.ask(statement, Session::named_rows)? {
             Ok(rows) => rows,
             Err(refusal) => return Ok(Err(refusal)),
         };
