@@ -60,8 +60,16 @@ pub struct ReplicaLag {
     pub channel: String,
     /// Whether the thread that receives has a connection with the source.
     pub receiving: bool,
+    /// What it does, in the server's word: `Yes`, `No`, `Connecting`, and MariaDB's `Preparing`.
+    pub receiver_word: String,
     /// Whether the thread that applies runs.
     pub applying: bool,
+    /// What it does, in the server's word.
+    pub applier_word: String,
+    /// Seconds that it is to be behind (`SQL_Delay`); 0 without a delay.
+    pub delay_s: f64,
+    /// The error that a thread has met last: that of the applier before that of the receiver; None without one.
+    pub error: Option<String>,
     /// The lag, s, 0 or more; None where it is not known.
     pub seconds: Option<f64>,
     /// What it is known by.
@@ -88,8 +96,9 @@ pub fn lags(reading: &Reading) -> Vec<ReplicaLag> {
 fn lag(row: &ReplicaRow, appliers: &[Applier], receivers: &[Receiver]) -> ReplicaLag {
     let text = |names: [&str; 2]| names.iter().find_map(|name| row.get(*name)).map_or("", String::as_str);
     let channel = text(["Channel_Name", "Connection_name"]);
-    let receiving = text(["Replica_IO_Running", "Slave_IO_Running"]) == "Yes";
-    let applying = text(["Replica_SQL_Running", "Slave_SQL_Running"]) == "Yes";
+    let receiver_word = text(["Replica_IO_Running", "Slave_IO_Running"]).to_owned();
+    let applier_word = text(["Replica_SQL_Running", "Slave_SQL_Running"]).to_owned();
+    let (receiving, applying) = (receiver_word == "Yes", applier_word == "Yes");
     let transactions = transactions(row);
     let (seconds, evidence) = match (applying, receiving) {
         (false, _) => (None, LagEvidence::ApplierStopped),
@@ -110,7 +119,27 @@ fn lag(row: &ReplicaRow, appliers: &[Applier], receivers: &[Receiver]) -> Replic
                 })
         }
     };
-    ReplicaLag { channel: channel.to_owned(), receiving, applying, seconds, evidence, transactions }
+    ReplicaLag {
+        channel: channel.to_owned(),
+        receiving,
+        receiver_word,
+        applying,
+        applier_word,
+        delay_s: text(["SQL_Delay"; 2]).parse().unwrap_or(0.0),
+        error: error(row),
+        seconds,
+        evidence,
+        transactions,
+    }
+}
+
+/// The last error of a channel, as `error 1062: Duplicate entry`.
+fn error(row: &ReplicaRow) -> Option<String> {
+    let of_thread = |number: &str, words: &str| {
+        let number = row.get(number).filter(|number| !number.is_empty() && *number != "0")?;
+        Some(format!("error {number}: {}", row.get(words).map_or("", String::as_str)))
+    };
+    of_thread("Last_SQL_Errno", "Last_SQL_Error").or_else(|| of_thread("Last_IO_Errno", "Last_IO_Error"))
 }
 
 /// The lag by the performance schema of MySQL.
@@ -240,7 +269,28 @@ mod tests {
         }
         let lag = lag(&mysql("Yes", "Yes", Some("12")), &[], &[]);
         assert_eq!((lag.seconds, lag.evidence), (Some(12.0), LagEvidence::SecondsBehind));
+        assert_eq!((lag.receiver_word.as_str(), lag.delay_s, lag.error), ("Yes", 0.0, None));
         assert!(lags(&Reading::default()).is_empty());
+    }
+
+    #[test]
+    fn the_error_and_the_delay_of_a_channel_are_the_servers() {
+        let columns = [
+            ("Slave_IO_Running", "Connecting"),
+            ("Slave_SQL_Running", "No"),
+            ("SQL_Delay", "3600"),
+            ("Last_IO_Errno", "2003"),
+            ("Last_IO_Error", "error connecting"),
+            ("Last_SQL_Errno", "1062"),
+            ("Last_SQL_Error", "Duplicate entry"),
+        ];
+        let found = lag(&row(&columns), &[], &[]);
+        assert_eq!(found.error.as_deref(), Some("error 1062: Duplicate entry"));
+        assert_eq!((found.receiver_word.as_str(), found.applier_word.as_str()), ("Connecting", "No"));
+        assert_eq!(found.delay_s, 3_600.0);
+        let columns =
+            columns.map(|(name, value)| if name == "Last_SQL_Errno" { (name, "0") } else { (name, value) });
+        assert_eq!(lag(&row(&columns), &[], &[]).error.as_deref(), Some("error 2003: error connecting"));
     }
 
     #[test]
