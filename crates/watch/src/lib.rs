@@ -10,6 +10,7 @@
 //! - `exposition` is the text format 0.0.4 of Prometheus.
 //! - [`alarm::Alarms`] takes a [`reading::ReadingSet`] each second and says which alarms have changed; [`alarm::RULES`] is the table of rules.
 //! - [`dashboards`] makes rule files for Prometheus and a dashboard for Grafana of the same table.
+//! - [`server`] has database servers, under the names of mysqld_exporter.
 //! - [`names_page`] is the table as docs/generated/metrics.md has it.
 //!
 //! A new family is a row of [`names`] and a row of `volumes`; a test fails where one of the two is missing.
@@ -24,6 +25,7 @@ mod names_page;
 mod process;
 pub mod reading;
 mod scrape;
+pub mod server;
 #[cfg(test)]
 mod tests;
 mod volumes;
