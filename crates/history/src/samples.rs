@@ -254,6 +254,8 @@ impl Samples {
         }
         let mut store = self.store.lock();
         for tier in Tier::ALL {
+            // Twice, so that what an earlier process left is packed in time.
+            store.pack(tier, now_ms, PACKED_AT_ONCE)?;
             store.pack(tier, now_ms, PACKED_AT_ONCE)?;
         }
         // A clock that jumps ahead by mistake must not delete the history: it has to go on evenly from one hour to the next first.
