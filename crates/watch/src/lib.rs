@@ -20,6 +20,7 @@ pub mod alarm;
 pub mod dashboards;
 mod exposition;
 mod family;
+pub mod host;
 pub mod names;
 mod names_page;
 mod process;
