@@ -126,7 +126,7 @@ impl Store {
         let mut sources: Vec<Source<'_>> = figures
             .iter()
             .map(|(metric, figure)| Source {
-                metric: *metric,
+                metric,
                 figure: *figure,
                 first: Place::default(),
                 second: Place::default(),

@@ -37,6 +37,9 @@ pub(crate) struct VolumeHistory {
     learned: LearnedFloor,
 }
 
+/// A time that counters have.
+type TimeOf = fn(&Stats) -> Nanos;
+
 impl VolumeHistory {
     pub(crate) fn new() -> Self {
         Self {
@@ -190,7 +193,7 @@ impl Seen<'_> {
     }
 
     fn throttled(&self) -> Vec<(RuleId, Judgement)> {
-        let causes: [(RuleId, &str, fn(&Stats) -> Nanos); 4] = [
+        let causes: [(RuleId, &str, TimeOf); 4] = [
             (RuleId::ThrottledVolumeIops, "the volume's IOPS", |stats| stats.volume_iops_exceeded),
             (RuleId::ThrottledVolumeThroughput, "the volume's throughput", |stats| {
                 stats.volume_throughput_exceeded

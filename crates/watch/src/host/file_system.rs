@@ -28,8 +28,11 @@ const MOUNT_INFO: Family = family(
     ("Where a device is mounted; its value is always 1.", "`/proc/1/mountinfo`"),
 );
 
+/// What a family takes of the space.
+type Figure = fn(&Space) -> u64;
+
 /// What is known of the space.
-const SPACE: [(Family, fn(&Space) -> u64); 5] = [
+const SPACE: [(Family, Figure); 5] = [
     (gauge("node_filesystem_size_bytes", "bytes", "Size of a file system."), |space| space.size_bytes),
     (
         gauge("node_filesystem_free_bytes", "bytes", "Free space, what is reserved for root included."),

@@ -46,9 +46,9 @@ impl UdevProperties {
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let value = |name: &str| {
-            let properties = text.lines().filter_map(|line| line.strip_prefix("E:")?.split_once('='));
+            let mut properties = text.lines().filter_map(|line| line.strip_prefix("E:")?.split_once('='));
             // Of a name that is there twice the last one counts.
-            properties.filter(|(found, _)| *found == name).next_back().map_or("", |(_, value)| value)
+            properties.rfind(|(found, _)| *found == name).map_or("", |(_, value)| value)
         };
         let owned = |name: &str| value(name).to_owned();
         let number = |name: &str| value(name).parse().ok();
