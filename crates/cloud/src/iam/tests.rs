@@ -278,7 +278,8 @@ fn what_is_denied_is_worded_as_each_service_does_and_decodes_to_what_decided() {
         conditions.contains(&json!({ "key": "ec2:volumetype", "values": { "items": [{ "value": "gp3" }] } }))
     );
     assert_eq!(Sealer::new().unwrap().open(sealed), None, "another endpoint has another key");
-    assert_eq!(sealer.open(&sealed.replace(&sealed[..1], "_")), None);
+    let other = if sealed.starts_with('_') { "-" } else { "_" };
+    assert_eq!(sealer.open(&format!("{other}{}", &sealed[1..])), None);
 
     let error = refused("ec2", &access("ec2:DeleteVolume", VOLUME, &[]));
     assert!(error.message.contains("with an explicit deny in an identity-based policy"), "{error}");
