@@ -1,6 +1,6 @@
 //! What Ebbtide shows to a monitoring system: the only crate that raises alarms and knows Prometheus's names.
 //!
-//! Today it has the names, and the text that a scrape answers with. It is pure: what was read, and how long that took, come from the
+//! It has the names, the text that a scrape answers with, and the alarms. It is pure: what was read, and how long that took, come from the
 //! caller. `ebbtide serve --metrics` reads the volumes through [`ebbtide_control::VolumeObserver`], and serves the text.
 //!
 //! # Where to begin reading
@@ -8,16 +8,21 @@
 //! - [`names`] is the one table of metric families: name, type, unit, labels, help and source.
 //! - [`scrape_text`] in `scrape` writes all of them. `volumes` and `process` know where each value comes from.
 //! - `exposition` is the text format 0.0.4 of Prometheus.
+//! - [`alarm::Alarms`] takes a [`reading::ReadingSet`] each second and says which alarms have changed; [`alarm::RULES`] is the table of rules.
+//! - [`dashboards`] makes rule files for Prometheus and a dashboard for Grafana of the same table.
 //! - [`names_page`] is the table as docs/generated/metrics.md has it.
 //!
 //! A new family is a row of [`names`] and a row of `volumes`; a test fails where one of the two is missing.
 #![forbid(unsafe_code)]
 
+pub mod alarm;
+pub mod dashboards;
 mod exposition;
 mod family;
 pub mod names;
 mod names_page;
 mod process;
+pub mod reading;
 mod scrape;
 #[cfg(test)]
 mod tests;
