@@ -94,7 +94,7 @@ fn number(
     most: i64,
 ) -> Result<Option<i64>, GraphQueryError> {
     let Some(value) = request.parameter(name) else { return Ok(None) };
-    match value.parse() {
+    match value.parse::<i64>() {
         Ok(number) if (least..=most).contains(&number) => Ok(Some(number)),
         _ => Err(GraphQueryError::Number { name, value: shown(value), least, most }),
     }
