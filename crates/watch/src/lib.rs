@@ -8,6 +8,7 @@
 //! - [`names`] is the one table of metric families: name, type, unit, labels, help and source.
 //! - [`scrape_text`] in `scrape` writes all of them. `volumes` and `process` know where each value comes from.
 //! - `exposition` is the text format 0.0.4 of Prometheus.
+//! - [`view::View`] is what the views show, as plain data; [`terminal::draw`] draws it on a terminal.
 //! - [`names_page`] is the table as docs/generated/metrics.md has it.
 //!
 //! A new family is a row of [`names`] and a row of `volumes`; a test fails where one of the two is missing.
@@ -19,8 +20,10 @@ pub mod names;
 mod names_page;
 mod process;
 mod scrape;
+pub mod terminal;
 #[cfg(test)]
 mod tests;
+pub mod view;
 mod volumes;
 
 pub use exposition::CONTENT_TYPE;
