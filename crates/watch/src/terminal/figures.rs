@@ -1,13 +1,16 @@
-//! Figures in cells. One that is not known, or is no number, is a dash.
+//! Figures in cells. One that is not known, or is no number or far too large, is a dash.
 
 use ebbtide_text::{bytes, fixed, latency, percent, rate, rough, timestamp};
 
 /// What stands for a figure that is not known.
 pub(super) const UNKNOWN: &str = "-";
 
+/// What no figure is larger than: a larger one comes of a counter that was read wrongly, and would fill the screen with digits.
+const MOST: f64 = 1e18;
+
 /// A figure as a function writes it.
 pub(super) fn known(value: Option<f64>, write: impl FnOnce(f64) -> String) -> String {
-    value.filter(|value| value.is_finite()).map_or_else(|| UNKNOWN.to_owned(), write)
+    value.filter(|value| value.abs() <= MOST).map_or_else(|| UNKNOWN.to_owned(), write)
 }
 
 /// Events a second.
@@ -104,7 +107,7 @@ mod tests {
 
     #[test]
     fn what_is_not_known_or_no_number_is_a_dash_and_never_zero() {
-        for value in [None, Some(f64::NAN), Some(f64::INFINITY)] {
+        for value in [None, Some(f64::NAN), Some(f64::INFINITY), Some(f64::MAX)] {
             for text in
                 [per_second(value), share(value), io_time(value), wait(value), lag(value), size(value)]
             {

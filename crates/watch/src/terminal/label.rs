@@ -1,5 +1,7 @@
 //! Text of strangers in so many cells of a terminal: escaped, measured, shortened.
 
+use std::borrow::Cow;
+
 use ebbtide_text::printable;
 use ratatui::text::Span;
 
@@ -54,9 +56,9 @@ pub(super) fn padded(text: &str, cells: usize, right: bool) -> String {
 pub(super) fn wrapped(text: &str, cells: usize, most: usize) -> Vec<String> {
     // Words in as many cells as the lines have, and one more so that the mark is set.
     let bound = cells.saturating_mul(most + 1).saturating_mul(4);
-    let begin: String = text.chars().take(bound).collect();
-    let lines = textwrap::wrap(&clean(&begin), cells.max(1)).into_iter().map(|line| line.into_owned());
-    let mut lines: Vec<String> = lines.collect();
+    let begin = clean(&text.chars().take(bound).collect::<String>());
+    let mut lines: Vec<String> =
+        textwrap::wrap(&begin, cells.max(1)).into_iter().map(Cow::into_owned).collect();
     if lines.len() > most {
         lines.truncate(most);
         if let Some(last) = lines.last_mut() {

@@ -11,7 +11,7 @@ use super::table::{Column, Row, page, paged_head, shared, table};
 use super::theme::Level;
 use crate::view::{AlarmView, FileSystemView, OwnCost, ServerView, StorageView, Subject, View};
 
-/// What stands before the selected row, and before the others.
+/// What stands before a row: before one that is not selected, and before the selected one.
 const SELECTED: [&str; 2] = ["  ", "> "];
 
 /// Whether anything alarms, and the worst of it.
