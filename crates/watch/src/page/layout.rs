@@ -40,7 +40,7 @@ impl Sheet {
                 &[("class", "bad")],
                 "It is not watched any more. Its history is below.",
             );
-            sheet.graphs(&[subject.clone()]);
+            sheet.graphs(std::slice::from_ref(subject));
         } else {
             let reason =
                 "Nothing of this name is watched, and its history is empty: the overview has all names.";

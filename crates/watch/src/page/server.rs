@@ -1,5 +1,7 @@
 //! The page of a server, and its row in the table of servers.
 
+use ebbtide_text::whole;
+
 use super::figures::{UNKNOWN, byte_rate, bytes, number, rate, share, span};
 use super::layout::{Sheet, not_seen};
 use super::markup::{Cell, Table};
@@ -118,7 +120,7 @@ fn per_second(value: Option<f64>) -> String {
 }
 
 fn connections(server: &ServerView) -> String {
-    let written = |(now, most)| format!("{} of {}", number(Some(now)), number(Some(most)));
+    let written = |(now, most)| format!("{} of {}", whole(now), whole(most));
     server.connections.map_or_else(|| UNKNOWN.to_owned(), written)
 }
 
