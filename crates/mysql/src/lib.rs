@@ -6,6 +6,7 @@
 //! - [`Server::start`] in `src/server.rs`. Its settings are the table `data/settings.toml`; [`Settings`] puts them into the words of a
 //!   maker and a version.
 //! - [`status`] samples a server of ours once a second; [`status::Observer`] looks at one that is not changed.
+//! - [`sampling`] asks a server that is watched each second, for as little as it can give.
 //! - [`replication`] has the statements that make a server follow another, [`backup`] the tools that copy one, [`recovery`] what a
 //!   recovered server left.
 #![forbid(unsafe_code)]
@@ -35,6 +36,7 @@ mod replication_part;
 pub mod backup;
 pub mod recovery;
 pub mod replication;
+pub mod sampling;
 pub mod settings;
 pub mod status;
 

@@ -125,6 +125,12 @@ const REDO_DEFAULTS: [(&str, &str); 3] = [
     ("innodb_log_files_in_group", "2"),
 ];
 
+/// The age of the checkpoint at which a server flushes before all else, as a share of the redo log's capacity, where no counter has it.
+/// Two of 32 files are kept free, a twentieth of the rest is for the writer of the log, and the last sixteenth is for the flush
+/// (`log0files_capacity.cc` of MySQL). Before 8.0.30, and on MariaDB before 10.5, a tenth is kept free, and the last sixteenth is
+/// the same.
+pub const REDO_SYNC_FLUSH_SHARE: f64 = 0.83;
+
 impl Observation {
     /// The spec of the volume that is named for what lies on it: for a log also that of both logs.
     #[must_use]

@@ -9,13 +9,16 @@ use crate::exposition::{Distribution, Exposition, Label, Number, is_distribution
 use crate::family::Family;
 use crate::names as n;
 
+/// The labels beside the volume, and a value.
+type Labelled<'a> = (Vec<Label<'a>>, Number);
+
 /// How the values of a family are read from a volume. A volume that has no value has no line.
 #[derive(Clone, Copy)]
 enum Values {
     /// One, with no label but the volume.
     Single(fn(&ObservedVolume) -> Option<Number>),
     /// One for each value of the other labels.
-    Several(fn(&ObservedVolume) -> Vec<(Vec<Label<'_>>, Number)>),
+    Several(fn(&ObservedVolume) -> Vec<Labelled<'_>>),
     /// A histogram.
     Latencies(fn(&VolumeTotals) -> Distribution),
 }
@@ -105,7 +108,7 @@ fn reading(volume: &ObservedVolume) -> Option<&VolumeReading> {
     volume.attachment.as_ref().map(|attachment| &attachment.reading)
 }
 
-fn info(volume: &ObservedVolume) -> Vec<(Vec<Label<'_>>, Number)> {
+fn info(volume: &ObservedVolume) -> Vec<Labelled<'_>> {
     let attachment = volume.attachment.as_ref();
     let text = |read: fn(&ObservedAttachment) -> Option<&str>| attachment.and_then(read).unwrap_or_default();
     let labels = vec![
@@ -119,24 +122,24 @@ fn info(volume: &ObservedVolume) -> Vec<(Vec<Label<'_>>, Number)> {
     vec![(labels, Number::Whole(1))]
 }
 
-fn states(volume: &ObservedVolume) -> Vec<(Vec<Label<'_>>, Number)> {
+fn states(volume: &ObservedVolume) -> Vec<Labelled<'_>> {
     let all = [VolumeStatus::Available, VolumeStatus::Busy, VolumeStatus::InUse, VolumeStatus::Damaged];
     let state = |state: VolumeStatus| (vec![("state", state.name())], Number::flag(volume.status == state));
     all.map(state).into()
 }
 
-fn limits_of_operations(volume: &ObservedVolume) -> Vec<(Vec<Label<'_>>, Number)> {
+fn limits_of_operations(volume: &ObservedVolume) -> Vec<Labelled<'_>> {
     let Some(reading) = reading(volume) else { return Vec::new() };
     limits(reading.iops_limit, reading.instance_limits.map(|limits| limits.iops))
 }
 
-fn limits_of_bytes(volume: &ObservedVolume) -> Vec<(Vec<Label<'_>>, Number)> {
+fn limits_of_bytes(volume: &ObservedVolume) -> Vec<Labelled<'_>> {
     let Some(reading) = reading(volume) else { return Vec::new() };
     limits(reading.throughput_limit, reading.instance_limits.map(|limits| limits.throughput))
 }
 
 /// A limit of the volume and one of its instance, each with the higher one that holds while credits last.
-fn limits(volume: Option<RateLimit>, instance: Option<RateLimit>) -> Vec<(Vec<Label<'static>>, Number)> {
+fn limits(volume: Option<RateLimit>, instance: Option<RateLimit>) -> Vec<Labelled<'static>> {
     let scopes = [("volume", volume), ("instance", instance)].into_iter();
     let limited = scopes.filter_map(|(scope, limit)| Some((scope, limit?)));
     let levels = limited.flat_map(|(scope, limit)| {
@@ -147,7 +150,7 @@ fn limits(volume: Option<RateLimit>, instance: Option<RateLimit>) -> Vec<(Vec<La
     levels.collect()
 }
 
-fn throttled(volume: &ObservedVolume) -> Vec<(Vec<Label<'_>>, Number)> {
+fn throttled(volume: &ObservedVolume) -> Vec<Labelled<'_>> {
     let Some(stats) = stats(volume) else { return Vec::new() };
     let causes = [
         ("volume-iops", stats.volume_iops_exceeded),
@@ -174,7 +177,7 @@ fn credits_as_time(volume: &ObservedVolume) -> Option<&CreditsView> {
     volume.attachment.as_ref()?.credits.as_ref()
 }
 
-fn instance_credits(volume: &ObservedVolume) -> Vec<(Vec<Label<'_>>, Number)> {
+fn instance_credits(volume: &ObservedVolume) -> Vec<Labelled<'_>> {
     let Some((io, bytes)) = reading(volume).and_then(|reading| reading.instance_balances) else {
         return Vec::new();
     };
@@ -194,7 +197,7 @@ fn lateness(totals: &VolumeTotals) -> Distribution {
     Distribution { bins: totals.lateness.histogram, sum: totals.lateness.sum }
 }
 
-fn faults(volume: &ObservedVolume) -> Vec<(Vec<Label<'_>>, Number)> {
+fn faults(volume: &ObservedVolume) -> Vec<Labelled<'_>> {
     let Some(faults) = reading(volume).map(|reading| reading.faults) else { return Vec::new() };
     let kinds = [
         ("latency", faults.latency),
@@ -206,7 +209,7 @@ fn faults(volume: &ObservedVolume) -> Vec<(Vec<Label<'_>>, Number)> {
     kinds.map(|(fault, is_active)| (vec![("fault", fault)], Number::flag(is_active))).into()
 }
 
-fn injected(volume: &ObservedVolume) -> Vec<(Vec<Label<'_>>, Number)> {
+fn injected(volume: &ObservedVolume) -> Vec<Labelled<'_>> {
     let Some(injected) = volume.totals.map(|totals| totals.injected) else { return Vec::new() };
     let kinds = [("latency", injected.delayed), ("errors", injected.failed)];
     kinds.map(|(fault, count)| (vec![("fault", fault)], Number::Whole(count))).into()

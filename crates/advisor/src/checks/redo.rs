@@ -1,7 +1,7 @@
 //! The redo log: its size against the rate at which it is written, and how it is written.
 
 use ebbtide_catalog::Resolved;
-use ebbtide_observe::{Device, Files, NotSeen, Role, Version};
+use ebbtide_observe::{Device, Files, NotSeen, REDO_SYNC_FLUSH_SHARE, Role, Version};
 use ebbtide_volume::RateLimit;
 
 use super::durability::{commit_mode, share};
@@ -200,11 +200,6 @@ pub(super) fn capacity(v: &View<'_>) -> Result<f64, Gap> {
     Ok(v.noted("redo_capacity", bytes as f64, "bytes of the redo log's files together"))
 }
 
-/// The age at which MySQL flushes before all else, as a share of the capacity: two of 32 files are kept free, a twentieth
-/// of the rest is for the writer of the log, and the last sixteenth is for the flush (`log0files_capacity.cc`). Before
-/// 8.0.30, and on MariaDB before 10.5, a tenth is kept free, and the last sixteenth is the same.
-const SYNC_FLUSH_SHARE: f64 = 0.83;
-
 /// What turns on the counters of the checkpoint.
 const COUNT_CHECKPOINT: &str = "SET GLOBAL innodb_monitor_enable = 'log_lsn_checkpoint_age' (on RDS in the parameter group) counts it; or grant PROCESS, with which SHOW ENGINE INNODB STATUS has it";
 
@@ -230,7 +225,7 @@ pub(super) fn checkpoint(v: &View<'_>) -> Result<(f64, f64), Gap> {
     if let Ok(most) = v.metric("checkpoint_age_max") {
         return Ok((age, most));
     }
-    let most = SYNC_FLUSH_SHARE * capacity(v)?;
+    let most = REDO_SYNC_FLUSH_SHARE * capacity(v)?;
     Ok((
         age,
         v.noted(

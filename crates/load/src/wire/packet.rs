@@ -23,11 +23,13 @@ pub(super) struct Packets {
     held: Vec<u8>,
     at: usize,
     sequence: u8,
+    /// Bytes that were sent and received.
+    carried: u64,
 }
 
 impl Packets {
     pub(super) fn new(transport: Transport) -> Self {
-        Self { transport, held: Vec::new(), at: 0, sequence: 0 }
+        Self { transport, held: Vec::new(), at: 0, sequence: 0, carried: 0 }
     }
 
     pub(super) fn transport(&mut self) -> &mut Transport {
@@ -36,6 +38,11 @@ impl Packets {
 
     pub(super) fn is_encrypted(&self) -> bool {
         self.transport.is_encrypted()
+    }
+
+    /// Bytes that were sent and received so far.
+    pub(super) fn carried(&self) -> u64 {
+        self.carried
     }
 
     /// The transport alone. Nothing of an answer may be unread.
@@ -81,6 +88,7 @@ impl Packets {
             return Err(LoadError::Broken { during, source: closed });
         }
         self.held.extend_from_slice(&chunk[..read]);
+        self.carried += read as u64;
         Ok(())
     }
 
@@ -94,6 +102,7 @@ impl Packets {
 
     /// Sends whole packets.
     pub(super) fn send(&mut self, bytes: &[u8]) -> Result<(), LoadError> {
+        self.carried += bytes.len() as u64;
         self.transport
             .write_all(bytes)
             .and_then(|()| self.transport.flush())

@@ -1,6 +1,7 @@
 //! One connection, spoken to blocking: for setting up, loading rows, and asking small questions.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::time::Duration;
 
 use super::answer::{Answer, AnswerReader, Dialect, LOCAL_INFILE, refused};
@@ -75,6 +76,17 @@ impl Session {
         self.packets.transport().set_read_timeout(Some(limit)).map_err(LoadError::broken("setting a timeout"))
     }
 
+    /// Waits for the rest of an answer that did not come in time: true where nothing comes within `wait`, which is over 0. False where
+    /// something has come, or the connection has ended. In either case the session is of no other use any more: nobody has read
+    /// the answer.
+    pub fn is_silent(&mut self, wait: Duration) -> bool {
+        if self.packets.transport().set_read_timeout(Some(wait)).is_err() {
+            return false;
+        }
+        let more = self.packets.more("waiting for an answer");
+        matches!(more, Err(LoadError::Broken { source, .. }) if source.kind() == ErrorKind::TimedOut)
+    }
+
     /// Chooses a database.
     ///
     /// # Errors
@@ -93,6 +105,12 @@ impl Session {
     #[must_use]
     pub fn is_encrypted(&self) -> bool {
         self.packets.is_encrypted()
+    }
+
+    /// Bytes that were sent and received since the connection was made, the login's included; over TLS, before encryption.
+    #[must_use]
+    pub fn carried_bytes(&self) -> u64 {
+        self.packets.carried()
     }
 
     /// Executes a statement; answers with the number of changed (or returned) rows.
@@ -391,6 +409,8 @@ mod tests {
             error.to_string(),
             "the connection to the server broke while waiting for an answer: the server does not answer"
         );
+        assert!(session.is_silent(Duration::from_millis(10)), "it hangs still");
+        assert!(session.carried_bytes() > 4, "the login is counted");
         drop(session);
         server.join().unwrap();
     }

@@ -22,7 +22,7 @@ pub(super) fn status(session: &mut Session) -> Result<Variables, StatusError> {
 }
 
 /// Rows of name and value; rows without either are left out.
-pub(super) fn pairs(rows: Vec<Vec<Option<String>>>) -> Variables {
+pub(crate) fn pairs(rows: Vec<Vec<Option<String>>>) -> Variables {
     let pair = |row: Vec<Option<String>>| {
         let mut cells = row.into_iter();
         Some((cells.next()??, cells.next()??))

@@ -10,5 +10,6 @@ mod survey;
 
 pub use counters::Counters;
 pub use ebbtide_observe::{Facts, Rates};
+pub(crate) use facts::pairs;
 pub use observer::{ObserveError, Observer};
 pub use sampler::{StatusError, StatusSampler};
