@@ -85,8 +85,18 @@ const DWORDS_LESS_ONE: u32 = 1023;
 /// Asks a device such as `/dev/nvme1n1`; None where it is no EBS volume. It needs CAP_SYS_ADMIN.
 ///
 /// # Errors
-/// The device cannot be opened, or refuses the command.
+/// As [`ebs_log_page`].
 pub fn ebs_statistics(device: &Path) -> io::Result<Option<EbsStatistics>> {
+    Ok(EbsStatistics::parse(&ebs_log_page(device)?))
+}
+
+/// The log page 0xD0 of a device such as `/dev/nvme1n1`, 4,096 bytes as the device gave them. It needs CAP_SYS_ADMIN. A device that
+/// is no EBS volume refuses it, or gives a page of its own: the first four bytes tell. AWS's devices answer once a second, and
+/// let an earlier request wait.
+///
+/// # Errors
+/// The device cannot be opened, or refuses the command.
+pub fn ebs_log_page(device: &Path) -> io::Result<Vec<u8>> {
     let file = File::open(device)?;
     let mut page = vec![0_u8; PAGE_BYTES];
     let mut command = AdminCommand {
@@ -95,6 +105,7 @@ pub fn ebs_statistics(device: &Path) -> io::Result<Option<EbsStatistics>> {
         address: page.as_mut_ptr() as u64,
         data_length: u32::try_from(PAGE_BYTES).expect("a page is small"),
         cdw10: EBS_PAGE | DWORDS_LESS_ONE << 16,
+        // No time limit of our own: the kernel resets a controller whose command takes longer, with all I/O of its volume.
         ..AdminCommand::default()
     };
     #[allow(clippy::cast_lossless, clippy::cast_possible_wrap, reason = "c_ulong in glibc, c_int in musl")]
@@ -103,7 +114,7 @@ pub fn ebs_statistics(device: &Path) -> io::Result<Option<EbsStatistics>> {
     // outlive the call.
     let done = unsafe { libc::ioctl(file.as_raw_fd(), request, &raw mut command) };
     match done {
-        0 => Ok(EbsStatistics::parse(&page)),
+        0 => Ok(page),
         status if status > 0 => {
             Err(io::Error::other(format!("the device refuses the log page: status {status:#x}")))
         }
@@ -149,7 +160,7 @@ mod tests {
     #[test]
     fn a_file_that_is_no_nvme_device_refuses_the_command() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        let error = ebs_statistics(file.path()).unwrap_err();
+        let error = ebs_log_page(file.path()).unwrap_err();
         assert_eq!(error.raw_os_error(), Some(libc::ENOTTY), "{error}");
         assert_eq!(size_of::<AdminCommand>(), 72, "the size in the number of the ioctl");
     }

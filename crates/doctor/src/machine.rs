@@ -148,6 +148,13 @@ fn busy_share(busy_s: Option<f64>, processors: Option<u64>, seconds: f64) -> Opt
     (all > 0.0).then_some((busy_s? / all).clamp(0.0, 1.0))
 }
 
+/// The block device below the file system with a device number such as `259:1`, through partitions, LVM, RAID and loop devices. None
+/// for file systems without a device, such as overlayfs, and where a part of it is not found. No file system is touched.
+#[must_use]
+pub fn device_below(number: &str, mounts: &[Mount]) -> Option<Device> {
+    devices::leaf(number, Path::new("/sys"), mounts)
+}
+
 fn is_forbidden(path: &Path) -> bool {
     fs::metadata(path).is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied)
 }

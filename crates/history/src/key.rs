@@ -12,6 +12,18 @@ pub const INSTANCE: &str = "instance";
 /// The subject of the series of one value. Its label `metric` has the name.
 pub const GAUGE: &str = "gauge";
 
+/// The subject of a database server's series. Its label `server` has the name.
+pub const SERVER: &str = "server";
+
+/// The subject of the series of a block device of a machine. Its label `device` has the name.
+pub const DEVICE: &str = "device";
+
+/// The subject of the series of a file system of a machine. Its label `mountpoint` has the directory.
+pub const FILE_SYSTEM: &str = "filesystem";
+
+/// The subject of the series of a machine itself, such as its pressure.
+pub const MACHINE: &str = "machine";
+
 /// A series.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SeriesKey {

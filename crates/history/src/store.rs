@@ -7,7 +7,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
+use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
 use crate::error::HistoryError;
 use crate::key::{Selector, SeriesKey};
@@ -109,6 +109,9 @@ impl Store {
         options.create(true).truncate(false).write(true).mode(0o600);
         options.open(&path).map_err(HistoryError::Private)?;
         let mut connection = Connection::open(path)?;
+        // `serve` and `watch` may write the same file. A transaction that began as a reader fails at once where the other has written
+        // meanwhile; one that begins as a writer waits for it.
+        connection.set_transaction_behavior(TransactionBehavior::Immediate);
         connection.pragma_update(None, "journal_mode", "WAL")?;
         let synchronous = match durability {
             Durability::Disk => "FULL",
@@ -354,13 +357,17 @@ impl Store {
         transaction.execute(&format!("DELETE FROM {points} WHERE number < ?1"), [stored(oldest)])?;
         transaction
             .execute(&format!("DELETE FROM {chunks} WHERE chunk < ?1"), [stored(oldest / per_chunk)])?;
-        // A series stays as long as its last chunk.
+        // A series stays as long as its last chunk, of whatever tier.
         let minute = stored(oldest / per_chunk * per_chunk * tier.seconds() / 60);
+        let mut ended = "latest < ?1".to_owned();
+        for table in Tier::ALL.into_iter().flat_map(|tier| [tier.points(), tier.chunks()]) {
+            ended += &format!(" AND NOT EXISTS (SELECT 1 FROM {table} p WHERE p.series = series.id)");
+        }
         transaction.execute(
-            "DELETE FROM labels WHERE series IN (SELECT id FROM series WHERE latest < ?1)",
+            &format!("DELETE FROM labels WHERE series IN (SELECT id FROM series WHERE {ended})"),
             [minute],
         )?;
-        transaction.execute("DELETE FROM series WHERE latest < ?1", [minute])?;
+        transaction.execute(&format!("DELETE FROM series WHERE {ended}"), [minute])?;
         // The chunks of the oldest times, whole, until few enough points are left, and then the points.
         let sql = format!(
             "DELETE FROM {chunks} WHERE chunk <= (SELECT chunk FROM (SELECT chunk, sum(sum(count)) OVER (ORDER BY chunk DESC) \
@@ -373,6 +380,57 @@ impl Store {
         );
         transaction.execute(&sql, [stored(self.most)])?;
         Ok(transaction.commit()?)
+    }
+
+    /// The number of the latest interval of a tier that a series of a subject has, or may have; None where there is none.
+    ///
+    /// # Errors
+    /// SQLite refuses.
+    pub(crate) fn latest(&self, tier: Tier, subject: &str) -> Result<Option<u64>, HistoryError> {
+        let (points, chunks, per_chunk) = (tier.points(), tier.chunks(), tier.per_chunk());
+        let of_subject = "series IN (SELECT id FROM series WHERE subject = ?1)";
+        let single = format!("SELECT max(number) FROM {points} WHERE {of_subject}");
+        let single: Option<i64> = self.connection.query_row(&single, [subject], |row| row.get(0))?;
+        let packed = format!("SELECT max(chunk) FROM {chunks} WHERE {of_subject}");
+        let packed: Option<i64> = self.connection.query_row(&packed, [subject], |row| row.get(0))?;
+        let packed = packed.map(|chunk| (unsigned(chunk) + 1) * per_chunk - 1);
+        Ok(single.map(unsigned).max(packed))
+    }
+
+    /// Bytes of the file that have something in them. What was deleted is used again, and the file does not shrink.
+    ///
+    /// # Errors
+    /// SQLite refuses.
+    pub fn used_bytes(&self) -> Result<u64, HistoryError> {
+        let pragma = |name: &str| -> Result<u64, HistoryError> {
+            Ok(unsigned(self.connection.pragma_query_value(None, name, |row| row.get(0))?))
+        };
+        let pages = pragma("page_count")?.saturating_sub(pragma("freelist_count")?);
+        Ok(pages.saturating_mul(pragma("page_size")?))
+    }
+
+    /// Deletes the oldest packed seconds, an hour at a time, until the file has at most so many bytes in use. Minutes and hours stay:
+    /// they are bounded by their number. Returns how many bytes are in use then, which may be more.
+    ///
+    /// # Errors
+    /// As [`Self::write`].
+    pub fn limit_bytes(&mut self, most: u64) -> Result<u64, HistoryError> {
+        let (chunks, per_chunk) = (Tier::Second.chunks(), Tier::Second.per_chunk());
+        loop {
+            let used = self.used_bytes()?;
+            let oldest: Option<i64> =
+                self.connection
+                    .query_row(&format!("SELECT min(chunk) FROM {chunks}"), (), |row| row.get(0))?;
+            let Some(oldest) = oldest.filter(|_| used > most) else { return Ok(used) };
+            let end = unsigned(oldest) + 3_600 / per_chunk;
+            self.connection.execute(&format!("DELETE FROM {chunks} WHERE chunk < ?1"), [stored(end)])?;
+        }
+    }
+
+    /// Refuses each write as a full disk does, until it is called again.
+    #[cfg(test)]
+    pub(crate) fn refuse_writes(&self, is_refused: bool) {
+        self.connection.pragma_update(None, "query_only", is_refused).unwrap();
     }
 
     fn layout(&self, id: i64) -> Result<Arc<Layout>, HistoryError> {

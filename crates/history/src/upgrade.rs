@@ -20,7 +20,10 @@ use crate::volume::{Balances, LAYOUT, VolumeMinute};
 const EARLIER_FILE: &str = "cloudwatch.db";
 
 /// The version of the file.
-const VERSION: i64 = 4;
+const VERSION: i64 = 5;
+
+/// The first version that is `history.db`. From it on `cloudwatch.db` is CloudWatch's alone, and is not taken over.
+const FIRST_OWN: i64 = 4;
 
 /// Gives the file of a home of before its present name, if there is one and no history yet. A kill leaves one of the two names.
 pub(crate) fn adopt(home: &Path) -> Result<(), HistoryError> {
@@ -32,7 +35,7 @@ pub(crate) fn adopt(home: &Path) -> Result<(), HistoryError> {
         return Ok(());
     }
     let connection = Connection::open(&earlier)?;
-    if !(1..VERSION).contains(&version(&connection)?) {
+    if !(1..FIRST_OWN).contains(&version(&connection)?) {
         return Ok(());
     }
     // Without a log beside the file, the file has everything.
@@ -63,19 +66,32 @@ pub(crate) fn bring_up(connection: &mut Connection) -> Result<(), HistoryError> 
         return Ok(());
     }
     let transaction = connection.transaction()?;
-    if found > 0 {
+    // Another program may have brought the file up while this one waited for it.
+    if version(&transaction)? == VERSION {
+        return Ok(());
+    }
+    if found < FIRST_OWN {
+        begin_own(&transaction, found > 0)?;
+    }
+    transaction.execute_batch(include_str!("sql/tiers.sql"))?;
+    transaction.pragma_update(None, "user_version", VERSION)?;
+    Ok(transaction.commit()?)
+}
+
+/// Makes the tables of the first own version, with what a file of before has.
+fn begin_own(transaction: &Transaction<'_>, has_earlier: bool) -> Result<(), HistoryError> {
+    if has_earlier {
         transaction.execute_batch(include_str!("sql/move.sql"))?;
     }
     transaction.execute_batch(include_str!("sql/create.sql"))?;
-    let first = layout_id(&transaction, &LAYOUT)?;
+    let first = layout_id(transaction, &LAYOUT)?;
     debug_assert_eq!(first, 1, "chunks of before have this layout");
-    if found > 0 {
-        move_series(&transaction)?;
-        move_minutes(&transaction, first)?;
-        move_gauges(&transaction)?;
+    if has_earlier {
+        move_series(transaction)?;
+        move_minutes(transaction, first)?;
+        move_gauges(transaction)?;
     }
-    transaction.pragma_update(None, "user_version", VERSION)?;
-    Ok(transaction.commit()?)
+    Ok(())
 }
 
 /// The id of a layout, which is stored if it is new.

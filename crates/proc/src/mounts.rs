@@ -53,6 +53,18 @@ pub fn mounts() -> io::Result<Vec<Mount>> {
     Ok(parse_mounts(&std::fs::read("/proc/self/mountinfo")?))
 }
 
+/// Everything that the first process of the system has mounted, which is all of the machine's; what this process has mounted where
+/// that may not be read.
+///
+/// # Errors
+/// `/proc` cannot be read.
+pub fn host_mounts() -> io::Result<Vec<Mount>> {
+    match std::fs::read("/proc/1/mountinfo") {
+        Ok(text) => Ok(parse_mounts(&text)),
+        Err(_) => mounts(),
+    }
+}
+
 /// Reads the lines of a text like `/proc/self/mountinfo`; what is no mount is left out.
 #[must_use]
 pub fn parse_mounts(text: &[u8]) -> Vec<Mount> {

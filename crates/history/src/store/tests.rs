@@ -183,6 +183,25 @@ fn after_15_days_packed_hours_and_their_series_go() {
 }
 
 #[test]
+fn a_series_stays_as_long_as_a_tier_has_points_of_it() {
+    let (_dir, mut store) = open(u64::MAX);
+    let (key, layout) = (key("v1", "i1"), layout());
+    for tier in Tier::ALL {
+        let number = tier.number(FIRST * 60_000);
+        let values = values(number, 1);
+        let point = NewPoint { key: &key, number, kind: "gp3", layout: &layout, values, marks: Vec::new() };
+        store.write(tier, &[point]).unwrap();
+    }
+    let after = |tier: Tier| FIRST * 60_000 + (tier.kept() + 3_600) * tier.seconds() * 1_000;
+    for tier in [Tier::Second, Tier::Minute] {
+        store.prune(tier, after(tier)).unwrap();
+        assert_eq!(store.series(Selector::default()).unwrap().len(), 1, "{tier:?}");
+    }
+    store.prune(Tier::Hour, after(Tier::Hour)).unwrap();
+    assert!(store.series(Selector::default()).unwrap().is_empty());
+}
+
+#[test]
 fn a_chunk_that_cannot_be_read_does_not_hold_up_the_later_ones() {
     let (_dir, mut store) = open(u64::MAX);
     write(&mut store, &key("v1", "i1"), [(FIRST, 1), (FIRST + HOUR, 2)]);

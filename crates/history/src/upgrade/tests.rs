@@ -138,7 +138,7 @@ fn a_history_is_not_replaced_by_a_file_of_before_and_alarms_alone_are_none() {
     let dir = tempfile::tempdir().unwrap();
     Connection::open(dir.path().join(EARLIER_FILE))
         .unwrap()
-        .pragma_update(None, "user_version", VERSION)
+        .pragma_update(None, "user_version", FIRST_OWN)
         .unwrap();
     drop(open(dir.path()));
     assert!(dir.path().join(EARLIER_FILE).exists());
@@ -156,5 +156,35 @@ fn a_file_of_a_later_version_is_refused_and_a_new_one_is_its_owners_alone() {
         .pragma_update(None, "user_version", VERSION + 1)
         .unwrap();
     let refused = Store::open(dir.path(), Durability::Disk, u64::MAX).unwrap_err().to_string();
-    assert_eq!(refused, "history.db has version 5, 4 is known; use the program that wrote it");
+    assert_eq!(refused, "history.db has version 6, 5 is known; use the program that wrote it");
+}
+
+#[test]
+fn a_history_without_seconds_and_hours_gets_their_tables_and_keeps_its_minutes() {
+    let dir = tempfile::tempdir().unwrap();
+    let key = SeriesKey::volume("v1".to_owned());
+    let point = |number| crate::NewPoint {
+        key: &key,
+        number,
+        kind: "gp2",
+        layout: &LAYOUT,
+        values: minute().values(),
+        marks: Vec::new(),
+    };
+    open(dir.path()).write(Tier::Minute, &[point(HOUR * 60)]).unwrap();
+    // As the version before wrote it.
+    let connection = Connection::open(dir.path().join(FILE)).unwrap();
+    connection
+        .execute_batch(
+            "DROP TABLE seconds; DROP TABLE second_chunks; DROP TABLE hours; DROP TABLE hour_chunks; PRAGMA user_version = 4",
+        )
+        .unwrap();
+    drop(connection);
+    let mut store = open(dir.path());
+    for tier in Tier::ALL {
+        store.write(tier, &[point(HOUR * 3_600 / tier.seconds())]).unwrap();
+        let mut count = 0;
+        store.scan_key(tier, &key, 0..u64::MAX / 2, |_| count += 1).unwrap();
+        assert_eq!(count, 1, "{tier:?}");
+    }
 }

@@ -1,0 +1,361 @@
+//! What the history records of a machine: growth between two readings, and gauges.
+//!
+//! Growth is computed once, here. A counter belongs to a life: the identity of a device, the attachment of a volume. A device that is
+//! another one, or whose counters fell, has no point of that interval: a gap, and no spike. A time that the kernel counts in 32 bits
+//! goes on over its end.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
+
+use ebbtide_history::{
+    Aggregate, DEVICE, FILE_SYSTEM, Layout, MACHINE, Number, SPAN, Sample, SeriesKey, Value,
+};
+use ebbtide_proc::{BlockStatistics, Pressure};
+use ebbtide_volume::Nanos;
+
+use super::ebs_page::EbsPage;
+use super::reading::{EbsVolume, HostDisk, HostFileSystem, HostReading};
+
+/// Columns of a device, times in nanoseconds. Those of EBS have no value for other devices.
+const DEVICE_COLUMNS: [(&str, Aggregate, Number); 17] = {
+    use Aggregate::{Latest, Sum};
+    use Number::Whole;
+    [
+        (SPAN, Sum, Whole),
+        ("reads", Sum, Whole),
+        ("read_bytes", Sum, Whole),
+        ("read_time", Sum, Whole),
+        ("writes", Sum, Whole),
+        ("written_bytes", Sum, Whole),
+        ("write_time", Sum, Whole),
+        ("busy_time", Sum, Whole),
+        ("queue_time", Sum, Whole),
+        ("flushes", Sum, Whole),
+        ("flush_time", Sum, Whole),
+        ("in_flight", Latest, Whole),
+        ("volume_iops_exceeded", Sum, Whole),
+        ("volume_throughput_exceeded", Sum, Whole),
+        ("instance_iops_exceeded", Sum, Whole),
+        ("instance_throughput_exceeded", Sum, Whole),
+        ("volume_queue", Latest, Whole),
+    ]
+};
+
+/// Columns of a file system.
+const FILE_SYSTEM_COLUMNS: [(&str, Aggregate, Number); 4] = [
+    (SPAN, Aggregate::Sum, Number::Whole),
+    ("size_bytes", Aggregate::Latest, Number::Whole),
+    ("available_bytes", Aggregate::Latest, Number::Whole),
+    ("files_free", Aggregate::Latest, Number::Whole),
+];
+
+/// Columns of the pressure of a machine, times in nanoseconds.
+const MACHINE_COLUMNS: [(&str, Aggregate, Number); 6] = [
+    (SPAN, Aggregate::Sum, Number::Whole),
+    ("cpu_waiting", Aggregate::Sum, Number::Whole),
+    ("io_waiting", Aggregate::Sum, Number::Whole),
+    ("io_stalled", Aggregate::Sum, Number::Whole),
+    ("memory_waiting", Aggregate::Sum, Number::Whole),
+    ("memory_stalled", Aggregate::Sum, Number::Whole),
+];
+
+static DEVICE_LAYOUT: LazyLock<Arc<Layout>> = LazyLock::new(|| Arc::new(Layout::new(DEVICE_COLUMNS)));
+static FILE_SYSTEM_LAYOUT: LazyLock<Arc<Layout>> =
+    LazyLock::new(|| Arc::new(Layout::new(FILE_SYSTEM_COLUMNS)));
+static MACHINE_LAYOUT: LazyLock<Arc<Layout>> = LazyLock::new(|| Arc::new(Layout::new(MACHINE_COLUMNS)));
+
+/// Makes samples of the readings of one machine.
+#[derive(Debug, Clone)]
+pub struct HostSampler {
+    /// The name of the machine, which is a label of each series.
+    machine: String,
+    before: Option<(Nanos, HostReading)>,
+}
+
+impl HostSampler {
+    /// One for a machine of this name.
+    #[must_use]
+    pub const fn new(machine: String) -> Self {
+        Self { machine, before: None }
+    }
+
+    /// The samples of a reading: what grew since the one before. None with the first one. `elapsed` is by a clock that never runs back.
+    pub fn sample(&mut self, elapsed: Nanos, reading: HostReading) -> Vec<Sample> {
+        let (earlier, before) = match self.before.take() {
+            Some(before) if before.0 < elapsed => before,
+            _ => {
+                self.before = Some((elapsed, reading));
+                return Vec::new();
+            }
+        };
+        let span = elapsed.since(earlier);
+        let mut samples: Vec<Sample> =
+            Vec::with_capacity(reading.disks.len() + reading.file_systems.len() + 1);
+        samples.extend(reading.disks.iter().filter_map(|disk| self.device(span, disk, &before, &reading)));
+        let mounted: BTreeMap<&str, &HostFileSystem> =
+            reading.file_systems.iter().map(|mount| (mount.mount_point.as_str(), mount)).collect();
+        samples.extend(mounted.into_values().filter_map(|mount| self.file_system(span, mount)));
+        samples.push(self.pressure(span, &before.pressure, &reading.pressure));
+        self.before = Some((elapsed, reading));
+        samples
+    }
+
+    fn key(&self, subject: &'static str, own: Option<(&'static str, &str)>) -> SeriesKey {
+        let own = own.map(|(name, value)| (name, value.to_owned()));
+        SeriesKey::new(subject, own.into_iter().chain([("host", self.machine.clone())]))
+    }
+
+    fn device(
+        &self,
+        span: Nanos,
+        disk: &HostDisk,
+        before: &HostReading,
+        now: &HostReading,
+    ) -> Option<Sample> {
+        let name = disk.statistics.name.as_str();
+        let earlier = before.disks.iter().find(|earlier| is_same_device(earlier, disk))?;
+        let mut values = vec![Some(span.0)];
+        values.extend(growth(&earlier.statistics, &disk.statistics)?);
+        values.push(Some(disk.statistics.in_flight));
+        let page = |reading: &HostReading| reading.ebs.iter().find(|volume| volume.device == name).cloned();
+        values.extend(page(now).map_or([None; 5], |volume| exceeded(page(before).as_ref(), &volume)));
+        Some(Sample {
+            key: self.key(DEVICE, Some(("device", name))),
+            kind: disk.udev.model.clone(),
+            layout: Arc::clone(&DEVICE_LAYOUT),
+            values: whole(&values),
+        })
+    }
+
+    fn file_system(&self, span: Nanos, mount: &HostFileSystem) -> Option<Sample> {
+        let space = mount.space.as_ref().ok()?;
+        let values = [span.0, space.size_bytes, space.available_bytes, space.files_free];
+        Some(Sample {
+            key: self.key(FILE_SYSTEM, Some(("mountpoint", &mount.mount_point))),
+            kind: mount.fs_type.clone(),
+            layout: Arc::clone(&FILE_SYSTEM_LAYOUT),
+            values: whole(&values.map(Some)),
+        })
+    }
+
+    fn pressure(&self, span: Nanos, before: &Pressure, now: &Pressure) -> Sample {
+        let totals = |pressure: &Pressure| {
+            let Pressure { cpu, io, memory, .. } = *pressure;
+            let some = [cpu, io, memory].map(|stall| stall?.some_us);
+            let full = [io, memory].map(|stall| stall?.full_us);
+            [some[0], some[1], full[0], some[2], full[1]]
+        };
+        let grown = totals(before)
+            .into_iter()
+            .zip(totals(now))
+            .map(|(before, now)| Some(now?.checked_sub(before?)?.saturating_mul(1_000)));
+        Sample {
+            key: self.key(MACHINE, None),
+            kind: String::new(),
+            layout: Arc::clone(&MACHINE_LAYOUT),
+            values: whole(&[Some(span.0)].into_iter().chain(grown).collect::<Vec<_>>()),
+        }
+    }
+}
+
+fn whole(values: &[Option<u64>]) -> Vec<Option<Value>> {
+    values.iter().map(|value| value.map(Value::Whole)).collect()
+}
+
+/// Whether two readings are of one device, and not of another one of its name.
+fn is_same_device(earlier: &HostDisk, later: &HostDisk) -> bool {
+    let identity = |disk: &HostDisk| (disk.statistics.major, disk.statistics.minor);
+    identity(earlier) == identity(later)
+        && earlier.statistics.name == later.statistics.name
+        && earlier.udev.serial == later.udev.serial
+        && earlier.udev.wwn == later.udev.wwn
+}
+
+/// What a device did between two readings, in the order of the columns from `reads` to `flush_time`. None where a counter fell: it is
+/// another device, or its counters began again.
+fn growth(before: &BlockStatistics, now: &BlockStatistics) -> Option<[Option<u64>; 10]> {
+    let bytes = |before: u64, now: u64| Some(now.checked_sub(before)?.saturating_mul(512));
+    let flushes = before.flushes.zip(now.flushes);
+    let flushed = match flushes {
+        Some((before, now)) => {
+            [Some(now.count.checked_sub(before.count)?), Some(grown_ns(before.ms, now.ms)?)]
+        }
+        None => [None; 2],
+    };
+    Some([
+        Some(now.reads.checked_sub(before.reads)?),
+        Some(bytes(before.read_sectors, now.read_sectors)?),
+        Some(grown_ns(before.read_ms, now.read_ms)?),
+        Some(now.writes.checked_sub(before.writes)?),
+        Some(bytes(before.written_sectors, now.written_sectors)?),
+        Some(grown_ns(before.write_ms, now.write_ms)?),
+        Some(grown_ns(before.busy_ms, now.busy_ms)?),
+        Some(grown_ns(before.queue_ms, now.queue_ms)?),
+        flushed[0],
+        flushed[1],
+    ])
+}
+
+/// How much a time grew, ns. The kernel prints the milliseconds of `/proc/diskstats` as 32 bits (`diskstats_show` in `block/genhd.c`): after
+/// 49.7 days of I/O they begin again. A step over the end is less than half of them; more is a counter that fell.
+fn grown_ns(before_ms: u64, now_ms: u64) -> Option<u64> {
+    const END: u64 = 1 << 32;
+    let grown_ms = match now_ms.checked_sub(before_ms) {
+        Some(grown) => grown,
+        None => (now_ms + END).checked_sub(before_ms).filter(|grown| before_ms < END && *grown < END / 2)?,
+    };
+    Some(grown_ms.saturating_mul(1_000_000))
+}
+
+/// The times over limits of a volume between two pages, and its queue now. None for the times without a page of before, and where the
+/// volume was attached anew.
+fn exceeded(before: Option<&EbsVolume>, now: &EbsVolume) -> [Option<u64>; 5] {
+    let earlier = before.filter(|before| before.volume_id == now.volume_id && now.page.follows(&before.page));
+    let times = |page: &EbsPage| {
+        [
+            page.volume_iops_exceeded,
+            page.volume_throughput_exceeded,
+            page.instance_iops_exceeded,
+            page.instance_throughput_exceeded,
+        ]
+    };
+    let queue = Some(now.page.queue_length);
+    let Some(earlier) = earlier else { return [None, None, None, None, queue] };
+    let (before, now) = (times(&earlier.page), times(&now.page));
+    let grown = |place: usize| Some(now[place].since(before[place]).0);
+    [grown(0), grown(1), grown(2), grown(3), queue]
+}
+
+#[cfg(test)]
+mod tests {
+    use ebbtide_proc::{Flushes, Stall};
+
+    use super::*;
+    use crate::host::reading::Space;
+    use crate::host::udev::UdevProperties;
+
+    fn disk(reads: u64, serial: &str) -> HostDisk {
+        let statistics = BlockStatistics {
+            major: 259,
+            name: "nvme1n1".to_owned(),
+            reads,
+            read_sectors: reads * 8,
+            read_ms: reads / 2,
+            queue_ms: reads / 2,
+            in_flight: 3,
+            flushes: Some(Flushes { count: reads / 10, ms: reads / 100 }),
+            ..BlockStatistics::default()
+        };
+        let udev = UdevProperties {
+            serial: serial.to_owned(),
+            model: "EBS".to_owned(),
+            ..UdevProperties::default()
+        };
+        HostDisk { statistics, udev, is_rotational: false }
+    }
+
+    fn reading(disk: HostDisk) -> HostReading {
+        HostReading { disks: vec![disk], ..HostReading::default() }
+    }
+
+    /// The value of a column of the series of a subject; None without such a sample, or without a value.
+    fn value(samples: &[Sample], subject: &str, name: &str) -> Option<f64> {
+        let sample = samples.iter().find(|sample| sample.key.subject() == subject)?;
+        let place = sample.layout.columns().iter().position(|column| column.name == name).unwrap();
+        Some(sample.values[place]?.as_f64())
+    }
+
+    #[test]
+    fn a_device_has_what_grew_since_the_reading_before_and_nothing_with_the_first() {
+        let mut sampler = HostSampler::new("db1".to_owned());
+        assert!(sampler.sample(Nanos::from_secs(5), reading(disk(1_000, "a"))).is_empty());
+        let samples = sampler.sample(Nanos::from_ms(6_500), reading(disk(4_000, "a")));
+        let of_device = |name| value(&samples, DEVICE, name);
+        assert_eq!((of_device(SPAN), of_device("reads")), (Some(1.5e9), Some(3_000.0)));
+        assert_eq!(of_device("read_bytes"), Some(3_000.0 * 4_096.0));
+        assert_eq!((of_device("read_time"), of_device("flush_time")), (Some(1.5e9), Some(3e7)));
+        assert_eq!((of_device("in_flight"), of_device("volume_queue")), (Some(3.0), None));
+        let sample = &samples[0];
+        assert_eq!((sample.key.label("device"), sample.key.label("host")), (Some("nvme1n1"), Some("db1")));
+        assert_eq!((sample.kind.as_str(), sample.values.len()), ("EBS", sample.layout.columns().len()));
+        // A clock that stands still has no growth, and the next reading is held against the latest one.
+        assert!(sampler.sample(Nanos::from_ms(6_500), reading(disk(5_000, "a"))).is_empty());
+        let samples = sampler.sample(Nanos::from_secs(8), reading(disk(5_500, "a")));
+        assert_eq!(value(&samples, DEVICE, "reads"), Some(500.0));
+    }
+
+    #[test]
+    fn another_device_of_the_name_and_counters_that_fell_are_a_gap() {
+        let mut sampler = HostSampler::new(String::new());
+        let mut reads = |second: u64, disk: HostDisk| {
+            value(&sampler.sample(Nanos::from_secs(second), reading(disk)), DEVICE, "reads")
+        };
+        assert_eq!(reads(1, disk(1_000, "a")), None);
+        assert_eq!(reads(2, disk(9_000, "b")), None, "another serial number");
+        assert_eq!(reads(3, disk(9_100, "b")), Some(100.0));
+        assert_eq!(reads(4, disk(50, "b")), None, "attached anew");
+        assert_eq!(reads(5, disk(60, "b")), Some(10.0));
+    }
+
+    #[test]
+    fn a_time_of_32_bits_goes_on_over_its_end() {
+        let end = 1_u64 << 32;
+        assert_eq!(grown_ns(end - 300, 700), Some(1_000_000_000));
+        assert_eq!(grown_ns(500, 700), Some(200_000_000));
+        assert_eq!(grown_ns(1_000, 700), None, "it fell");
+        assert_eq!(grown_ns(end + 5, 700), None, "a kernel with longer times");
+    }
+
+    #[test]
+    fn a_volume_has_its_times_over_limits_as_long_as_its_attachment_lasts() {
+        let volume = |id: &str, us: u64| EbsVolume {
+            volume_id: id.to_owned(),
+            device: "nvme1n1".to_owned(),
+            mount_path: String::new(),
+            page: EbsPage { volume_iops_exceeded: Nanos::from_us(us), queue_length: 9, ..EbsPage::default() },
+        };
+        let first = volume("vol-1", 1_000_000);
+        assert_eq!(exceeded(None, &first), [None, None, None, None, Some(9)]);
+        let grown = exceeded(Some(&first), &volume("vol-1", 1_250_000));
+        assert_eq!(grown, [Some(250_000_000), Some(0), Some(0), Some(0), Some(9)]);
+        assert_eq!(exceeded(Some(&first), &volume("vol-2", 1_250_000))[0], None, "another volume");
+        assert_eq!(exceeded(Some(&first), &volume("vol-1", 10))[0], None, "attached anew");
+    }
+
+    #[test]
+    fn a_machine_has_its_pressure_and_each_file_system_its_space_once() {
+        let mut sampler = HostSampler::new("db1".to_owned());
+        let stall = |us| Some(Stall { some_us: Some(us), full_us: Some(us / 2) });
+        let mount = |available_bytes| HostFileSystem {
+            device: "/dev/nvme1n1".to_owned(),
+            mount_point: "/data".to_owned(),
+            fs_type: "xfs".to_owned(),
+            major: 259,
+            minor: 0,
+            is_read_only: false,
+            space: Ok(Space { size_bytes: 100, available_bytes, ..Space::default() }),
+        };
+        let reading = |us| HostReading {
+            pressure: Pressure { io: stall(us), memory: None, ..Pressure::default() },
+            file_systems: vec![mount(70), mount(60)],
+            ..HostReading::default()
+        };
+        sampler.sample(Nanos::from_secs(1), reading(10));
+        let samples = sampler.sample(Nanos::from_secs(2), reading(30));
+        assert_eq!(samples.len(), 2);
+        assert_eq!(value(&samples, MACHINE, "io_waiting"), Some(20_000.0));
+        assert_eq!(value(&samples, MACHINE, "io_stalled"), Some(10_000.0));
+        assert_eq!(
+            (value(&samples, MACHINE, "memory_waiting"), value(&samples, MACHINE, SPAN)),
+            (None, Some(1e9))
+        );
+        assert_eq!(
+            value(&samples, FILE_SYSTEM, "available_bytes"),
+            Some(60.0),
+            "the later mount hides the other"
+        );
+        // A total that fell is no growth.
+        let samples = sampler.sample(Nanos::from_secs(3), reading(5));
+        assert_eq!(value(&samples, MACHINE, "io_waiting"), None);
+    }
+}
