@@ -1,26 +1,36 @@
 //! What Ebbtide shows to a monitoring system: the only crate that raises alarms and knows Prometheus's names.
 //!
-//! Today it has the names, and the text that a scrape answers with. It is pure: what was read, and how long that took, come from the
-//! caller. `ebbtide serve --metrics` reads the volumes through [`ebbtide_control::VolumeObserver`], and serves the text.
+//! It has the names, the text that a scrape answers with, the alarms, and what `ebbtide watch` shows. What was read, and how long that
+//! took, come from the caller; only [`host::HostReader`] reads the machine itself. `ebbtide serve --metrics` reads the volumes through
+//! [`ebbtide_control::VolumeObserver`], and serves the text.
 //!
 //! # Where to begin reading
 //!
 //! - [`names`] is the one table of metric families: name, type, unit, labels, help and source.
 //! - [`scrape_text`] in `scrape` writes all of them. `volumes` and `process` know where each value comes from.
 //! - `exposition` is the text format 0.0.4 of Prometheus.
+//! - [`live::Watcher`] takes what all sources gave, second by second: events of [`alarm`], a [`view::View`], samples for the history.
+//! - [`server`] and [`host`] have the names of mysqld_exporter and node_exporter. [`screen`] is a view as a document.
 //! - [`names_page`] is the table as docs/generated/metrics.md has it.
 //!
 //! A new family is a row of [`names`] and a row of `volumes`; a test fails where one of the two is missing.
 #![forbid(unsafe_code)]
 
+pub mod alarm;
 mod exposition;
 mod family;
+pub mod host;
+pub mod live;
 pub mod names;
 mod names_page;
 mod process;
+pub mod reading;
 mod scrape;
+pub mod screen;
+pub mod server;
 #[cfg(test)]
 mod tests;
+pub mod view;
 mod volumes;
 
 pub use exposition::CONTENT_TYPE;

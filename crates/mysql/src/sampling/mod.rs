@@ -17,6 +17,7 @@ mod missing;
 mod reading;
 mod sampler;
 mod schedule;
+mod unanswered;
 
 pub use collector::Collector;
 pub use reading::{
@@ -24,3 +25,4 @@ pub use reading::{
     Receiver, ResponseClass, ResponseTimes, Row, Timed, Transaction,
 };
 pub use sampler::{SampleError, Sampled, ServerSampler};
+pub use unanswered::Unanswered;

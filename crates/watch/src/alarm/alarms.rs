@@ -144,6 +144,12 @@ impl Alarms {
         })
     }
 
+    /// Alarms whose rule was true at the last look that knew something, whether or not it has been true for long enough.
+    pub fn true_now(&self) -> impl Iterator<Item = Alarm> {
+        let is_true = self.entries.values().map(|entry| entry.judgement.verdict == Verdict::Raise);
+        self.all().zip(is_true).filter(|(_, is_true)| *is_true).map(|(alarm, _)| alarm)
+    }
+
     /// What is forecast of a volume's credits; None where it has none.
     pub fn credit_forecast(&mut self, volume: &str) -> Option<CreditForecast> {
         let now = self.last?;
@@ -163,7 +169,11 @@ impl Alarms {
     }
 
     /// What is known of a server's redo log.
-    pub fn redo_forecast(&mut self, server: &str, counters: &crate::reading::ServerCounters) -> Option<RedoForecast> {
+    pub fn redo_forecast(
+        &mut self,
+        server: &str,
+        counters: &crate::reading::ServerCounters,
+    ) -> Option<RedoForecast> {
         self.servers.get_mut(server)?.redo(counters)
     }
 
@@ -201,9 +211,15 @@ impl Alarms {
                 add(SubjectKind::Replica, &name, judge_replica(&name, replica).into());
             }
         }
-        for file_system in reading.file_systems.iter().filter(|system| system.size_bytes > 0 && !system.read_only) {
+        for file_system in
+            reading.file_systems.iter().filter(|system| system.size_bytes > 0 && !system.read_only)
+        {
             if let Some(history) = self.file_systems.entry(&file_system.mount_point, now, SpaceHistory::new) {
-                add(SubjectKind::FileSystem, &file_system.mount_point, history.judge(moment, file_system).into());
+                add(
+                    SubjectKind::FileSystem,
+                    &file_system.mount_point,
+                    history.judge(moment, file_system).into(),
+                );
             }
         }
         for check in &reading.checks {
@@ -300,9 +316,17 @@ impl CheckHistory {
             CheckVerdict::Found { why, fix } => {
                 self.fix = Some(fix.clone()).filter(|fix| !fix.is_empty());
                 if self.was_fine {
-                    return said(Verdict::Raise, Some(1.0), format!("{code} of {server} has become true: {why}"));
+                    return said(
+                        Verdict::Raise,
+                        Some(1.0),
+                        format!("{code} of {server} has become true: {why}"),
+                    );
                 }
-                said(Verdict::Clear, Some(0.0), format!("{code} of {server} was true at the first look: {why}"))
+                said(
+                    Verdict::Clear,
+                    Some(0.0),
+                    format!("{code} of {server} was true at the first look: {why}"),
+                )
             }
             CheckVerdict::Fine => {
                 (self.was_fine, self.fix) = (true, None);
