@@ -10,6 +10,8 @@
 //! - [`scrape_text`] in `scrape` writes all of them. `volumes` and `process` know where each value comes from.
 //! - `exposition` is the text format 0.0.4 of Prometheus.
 //! - [`live::Watcher`] takes what all sources gave, second by second: events of [`alarm`], a [`view::View`], samples for the history.
+//! - [`alarm::Alarms`] takes a [`reading::ReadingSet`] each second and says which alarms have changed; [`alarm::RULES`] is the table of rules.
+//! - [`dashboards`] makes rule files for Prometheus and a dashboard for Grafana of the same table.
 //! - [`server`] and [`host`] have the names of mysqld_exporter and node_exporter. [`screen`] is a view as a document.
 //! - [`names_page`] is the table as docs/generated/metrics.md has it.
 //!
@@ -17,6 +19,7 @@
 #![forbid(unsafe_code)]
 
 pub mod alarm;
+pub mod dashboards;
 mod exposition;
 mod family;
 pub mod host;

@@ -3,6 +3,7 @@
 //! Counters are handed in as they are read. What grew between two readings is computed once, in `alarm`, with an epoch: the attachment
 //! of a volume, the identity of a device, the uptime of a server. A counter that begins again gives a gap, and no growth.
 
+use ebbtide_control::ObservedVolume;
 use ebbtide_observe::metric::Servers;
 use ebbtide_observe::{Flavour, Readings, Version};
 use ebbtide_volume::{InstanceLimits, Limits, Nanos, OpStats, RateLimit, Stats};
@@ -60,7 +61,8 @@ impl VolumeLimits {
     #[must_use]
     pub fn of_model(limits: &Limits) -> Self {
         let read_s = limits.service.median_read().as_secs_f64();
-        let half_turn_s = limits.service.mechanics.map_or(0.0, |mechanics| mechanics.turn.as_secs_f64() / 2.0);
+        let half_turn_s =
+            limits.service.mechanics.map_or(0.0, |mechanics| mechanics.turn.as_secs_f64() / 2.0);
         let write_s = limits.service.write.quantile(500_000).as_secs_f64() + half_turn_s;
         let floor = (read_s > 0.0 && write_s > 0.0).then_some(LatencyFloor { read_s, write_s });
         Self { iops: limits.iops, throughput: limits.throughput, floor }
@@ -86,6 +88,22 @@ pub struct VolumeReading {
     pub counts_throttling: bool,
     /// What it may do.
     pub limits: VolumeLimits,
+}
+
+impl VolumeReading {
+    /// A volume of ours as `control` observes it; None while it is not attached. The floor is that of its model, or is learned.
+    #[must_use]
+    pub fn of_observed(volume: &ObservedVolume, floor: Option<LatencyFloor>) -> Option<Self> {
+        let attachment = volume.attachment.as_ref()?;
+        let reading = &attachment.reading;
+        Some(Self {
+            name: volume.name.clone(),
+            epoch: attachment.since.0.to_string(),
+            stats: reading.totals.stats,
+            counts_throttling: true,
+            limits: VolumeLimits { iops: reading.iops_limit, throughput: reading.throughput_limit, floor },
+        })
+    }
 }
 
 /// Times over limits of an EBS volume (NVMe log page 0xD0). They only grow.
@@ -170,6 +188,17 @@ pub struct InstanceReading {
     pub io_share: Option<f64>,
     /// The same of bytes.
     pub byte_share: Option<f64>,
+}
+
+impl InstanceReading {
+    /// The instance of a volume of ours; None while that is not attached to one. Volumes of one instance give the same.
+    #[must_use]
+    pub fn of_observed(volume: &ObservedVolume) -> Option<Self> {
+        let attachment = volume.attachment.as_ref()?;
+        let (io_share, byte_share) = attachment.reading.instance_balances?;
+        let limits = attachment.reading.instance_limits?;
+        Some(Self { name: attachment.instance.clone()?, limits, io_share, byte_share })
+    }
 }
 
 /// A server, or that it did not answer.
@@ -339,6 +368,9 @@ mod tests {
     #[test]
     fn a_thread_that_connects_is_neither_running_nor_stopped() {
         let states = ["Yes", "Connecting", "Preparing", "No", ""].map(ThreadState::of_word);
-        assert_eq!(states.map(ThreadState::name), ["running", "connecting", "connecting", "stopped", "stopped"]);
+        assert_eq!(
+            states.map(ThreadState::name),
+            ["running", "connecting", "connecting", "stopped", "stopped"]
+        );
     }
 }

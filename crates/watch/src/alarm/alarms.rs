@@ -13,7 +13,10 @@ use crate::alarm::space::{SpaceForecast, SpaceHistory};
 use crate::alarm::table::rule;
 use crate::alarm::timer::Timer;
 use crate::alarm::volume::{InstanceHistory, VolumeHistory};
-use crate::reading::{Answer, CheckReading, CheckVerdict, LatencyFloor, Moment, ReadingSet};
+use crate::reading::{
+    Answer, CheckReading, CheckVerdict, FileSystemReading, LatencyFloor, Moment, ReadingSet, ServerCounters,
+    VolumeReading,
+};
 
 /// What was not seen for so long is forgotten, with its alarms.
 const FORGOTTEN_AFTER: Nanos = Nanos::from_secs(86_400);
@@ -47,15 +50,16 @@ impl<T> Default for Kept<T> {
 impl<T> Kept<T> {
     /// What is kept of a name; None of a new one where there are too many.
     fn entry(&mut self, name: &str, now: Nanos, new: impl FnOnce() -> T) -> Option<&mut T> {
-        if !self.0.contains_key(name) {
-            if self.0.len() >= MOST_SUBJECTS {
-                return None;
-            }
-            self.0.insert(name.to_owned(), (now, new()));
+        if self.0.len() >= MOST_SUBJECTS && !self.0.contains_key(name) {
+            return None;
         }
-        let (seen, kept) = self.0.get_mut(name)?;
+        let (seen, kept) = self.0.entry(name.to_owned()).or_insert_with(|| (now, new()));
         *seen = now;
         Some(kept)
+    }
+
+    fn get(&self, name: &str) -> Option<&T> {
+        self.0.get(name).map(|(_, kept)| kept)
     }
 
     fn get_mut(&mut self, name: &str) -> Option<&mut T> {
@@ -108,7 +112,7 @@ impl Alarms {
         events
     }
 
-    /// Silences alarms until a time. What is in ALARM then is announced at the end.
+    /// Silences alarms until a time. An alarm that has begun meanwhile and is still there is announced at the end.
     pub fn silence(&mut self, silence: Silence) {
         self.silences.push(silence);
     }
@@ -163,24 +167,23 @@ impl Alarms {
     }
 
     /// The floor of a volume's latency; None: not known yet.
-    pub fn floor(&mut self, reading: &crate::reading::VolumeReading) -> Option<LatencyFloor> {
+    #[must_use]
+    pub fn floor(&self, reading: &VolumeReading) -> Option<LatencyFloor> {
         let now = self.last?;
-        self.volumes.get_mut(&reading.name)?.floor(reading, now)
+        self.volumes.get(&reading.name)?.floor(reading, now)
     }
 
-    /// What is known of a server's redo log.
-    pub fn redo_forecast(
-        &mut self,
-        server: &str,
-        counters: &crate::reading::ServerCounters,
-    ) -> Option<RedoForecast> {
-        self.servers.get_mut(server)?.redo(counters)
+    /// What is known of a server's redo log; None where it does not show it.
+    #[must_use]
+    pub fn redo_forecast(&self, server: &str, counters: &ServerCounters) -> Option<RedoForecast> {
+        self.servers.get(server)?.redo(counters)
     }
 
-    /// What is forecast of a file system.
-    pub fn space_forecast(&mut self, reading: &crate::reading::FileSystemReading) -> Option<SpaceForecast> {
+    /// What is forecast of a file system; None: too little was seen.
+    #[must_use]
+    pub fn space_forecast(&self, reading: &FileSystemReading) -> Option<SpaceForecast> {
         let now = self.last?;
-        self.file_systems.get_mut(&reading.mount_point)?.forecast(now, reading)
+        self.file_systems.get(&reading.mount_point)?.forecast(now, reading)
     }
 
     fn judge(&mut self, reading: &ReadingSet) -> BTreeMap<(Subject, RuleId), Judgement> {
@@ -231,13 +234,10 @@ impl Alarms {
         judged
     }
 
-    fn step(&mut self, moment: Moment, judged: BTreeMap<(Subject, RuleId), Judgement>) -> Vec<Event> {
+    fn step(&mut self, moment: Moment, mut judged: BTreeMap<(Subject, RuleId), Judgement>) -> Vec<Event> {
         for key in judged.keys() {
-            if !self.entries.contains_key(key) {
-                self.entries.insert(key.clone(), Entry::new(moment));
-            }
+            self.entries.entry(key.clone()).or_insert_with(|| Entry::new(moment));
         }
-        let mut judged = judged;
         let mut events = Vec::new();
         for (key, entry) in &mut self.entries {
             let (subject, id) = key;

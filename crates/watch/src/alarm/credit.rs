@@ -130,9 +130,8 @@ impl CreditHistory {
     /// Mean load of a span before now, and how many seconds of it were seen.
     fn mean(&self, now: Nanos, span: Nanos) -> Option<(f64, f64)> {
         let recent = self.loads.iter().rev().take_while(|(time, _)| now.since(*time) < span);
-        let (sum, seconds) = recent.fold((0.0, 0.0), |(sum, seconds), (_, (load, length))| {
-            (sum + load * length, seconds + length)
-        });
+        let (sum, seconds) = recent
+            .fold((0.0, 0.0), |(sum, seconds), (_, (load, length))| (sum + load * length, seconds + length));
         (seconds > 0.0).then(|| (sum / seconds, seconds))
     }
 
@@ -141,7 +140,8 @@ impl CreditHistory {
         let share = self.mark?.share;
         let present = self.mean(now, PRESENT).filter(|(_, seconds)| *seconds >= LEAST_SEEN_S);
         let sustained = self.mean(now, SUSTAINED);
-        let ends = |mean: Option<(f64, f64)>| mean.and_then(|(load, _)| self.limit.credits_end_s(share, load));
+        let ends =
+            |mean: Option<(f64, f64)>| mean.and_then(|(load, _)| self.limit.credits_end_s(share, load));
         let (ends_s, sustained_ends_s) = (ends(present), ends(sustained));
         let yesterday = self.by_yesterday(now, share);
         Some(CreditForecast {
@@ -175,7 +175,11 @@ fn replay(limit: RateLimit, share: f64, loads: &[f64]) -> Option<f64> {
     bucket.set_credit_share(share, Nanos::ZERO);
     for (minute, load) in (0..HORIZON_MINUTES).zip(loads.iter().cycle()) {
         let (from, to) = (Nanos::from_secs(minute * 60), Nanos::from_secs(minute * 60 + 60));
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most the ceiling of a minute, and not below 0")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "at most the ceiling of a minute, and not below 0"
+        )]
         let units = (load.clamp(0.0, limit.ceiling as f64) * 60.0).round() as u64;
         let line = bucket.flow(units, from, to).credits?;
         if line.at_end >= 0 {

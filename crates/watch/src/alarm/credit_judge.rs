@@ -51,7 +51,11 @@ impl CreditCase<'_> {
             return self.judgement(Verdict::Raise, Some(0.0), self.ended());
         }
         if forecast.load.is_none() {
-            return self.judgement(Verdict::Unknown, None, format!("too little is known of the load of {}", self.name));
+            return self.judgement(
+                Verdict::Unknown,
+                None,
+                format!("too little is known of the load of {}", self.name),
+            );
         }
         let ends_s = self.end_of_a_load_that_goes_on(rule);
         let verdict = rule.threshold.verdict(ends_s);
@@ -179,7 +183,10 @@ mod tests {
         let unseen = CreditForecast { sustained_seen_s: 300.0, ..forecast() };
         assert_eq!(judged(&unseen, false).verdict, Verdict::Clear);
         assert_eq!(judged(&CreditForecast { ends_s: Some(800.0), ..unseen }, false).verdict, Verdict::Raise);
-        assert_eq!(judged(&CreditForecast { sustained_ends_s: None, ..forecast() }, false).verdict, Verdict::Clear);
+        assert_eq!(
+            judged(&CreditForecast { sustained_ends_s: None, ..forecast() }, false).verdict,
+            Verdict::Clear
+        );
         assert_eq!(judged(&CreditForecast { load: None, ..forecast() }, false).verdict, Verdict::Unknown);
     }
 
@@ -188,7 +195,11 @@ mod tests {
         let empty = CreditForecast { share: 0.0, load: Some(300.0), ends_s: None, ..forecast() };
         let judgement = judged(&empty, true);
         assert_eq!((judgement.verdict, judgement.value), (Verdict::Raise, Some(0.0)));
-        assert!(judgement.reason.contains("held to 300 IOPS, where 3,000 IOPS were possible"), "{}", judgement.reason);
+        assert!(
+            judgement.reason.contains("held to 300 IOPS, where 3,000 IOPS were possible"),
+            "{}",
+            judgement.reason
+        );
         assert_eq!(judged(&empty, false).verdict, Verdict::Clear);
     }
 }

@@ -98,7 +98,10 @@ mod tests {
         learned.push(Nanos::from_secs(1_860), &minute(6_000, 90_000));
         learned.push(Nanos::from_secs(1_920), &minute(60, 1));
         let floor = learned.floor(Nanos::from_secs(1_920)).unwrap();
-        assert!((floor.write_s - 700e-6).abs() < 1e-12 && (floor.read_s - floor.write_s).abs() < 1e-12, "{floor:?}");
+        assert!(
+            (floor.write_s - 700e-6).abs() < 1e-12 && (floor.read_s - floor.write_s).abs() < 1e-12,
+            "{floor:?}"
+        );
         assert_eq!(learned.floor(Nanos::from_secs(1_920 + 86_400)), None, "it is of the last day");
     }
 }

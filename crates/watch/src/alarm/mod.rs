@@ -22,6 +22,7 @@ mod alarms;
 mod credit;
 mod credit_judge;
 mod event;
+mod families;
 mod floor;
 mod rule;
 mod server;
@@ -35,6 +36,7 @@ mod window;
 pub use alarms::Alarms;
 pub use credit::CreditForecast;
 pub use event::{Alarm, Event, EventCause, Subject};
+pub use families::{ALARM_FAMILIES, alarm_text};
 pub use rule::{
     AlarmSeverity, AlarmState, Query, Rule, RuleId, Side, SubjectKind, Threshold, ValueUnit, Verdict,
 };

@@ -46,8 +46,8 @@ pub struct Query {
     pub value: &'static str,
     /// What has to be true besides, beginning with `and` or `unless`; empty where nothing has.
     pub besides: &'static str,
-    /// The label that names the subject.
-    pub label: &'static str,
+    /// The labels that name the subject: the first that a result has.
+    pub labels: &'static [&'static str],
 }
 
 impl Rule {
@@ -280,7 +280,14 @@ mod tests {
         let above = Threshold::above(4.0, 2.0);
         assert_eq!(
             [5.0, 4.0, 3.0, 2.0, 1.9, f64::NAN].map(|value| above.verdict(value)),
-            [Verdict::Raise, Verdict::Raise, Verdict::Between, Verdict::Between, Verdict::Clear, Verdict::Unknown]
+            [
+                Verdict::Raise,
+                Verdict::Raise,
+                Verdict::Between,
+                Verdict::Between,
+                Verdict::Clear,
+                Verdict::Unknown
+            ]
         );
         let below = Threshold::below(60.0, 120.0);
         assert_eq!(

@@ -135,8 +135,8 @@ impl ServerHistory {
     /// The mean of a rate over the last minute; None where less than 10 seconds of it are known.
     fn mean(&self, rate: impl Fn(&ServerStep) -> Option<f64>) -> Option<f64> {
         let known = self.minute.iter().filter_map(|(_, step)| Some((rate(step)?, step.seconds)));
-        let (sum, seconds) = known
-            .fold((0.0, 0.0), |(sum, total), (rate, seconds)| (sum + rate * seconds, total + seconds));
+        let (sum, seconds) =
+            known.fold((0.0, 0.0), |(sum, total), (rate, seconds)| (sum + rate * seconds, total + seconds));
         (seconds >= LEAST_SPAN_S).then(|| sum / seconds)
     }
 
@@ -153,11 +153,17 @@ impl ServerHistory {
 
     fn waits(&self, id: RuleId, name: &str) -> Judgement {
         let (rate, kind) = match id {
-            RuleId::FreePageWaits => (self.mean(|step| step.free_page_waits), "a free page of the buffer pool"),
+            RuleId::FreePageWaits => {
+                (self.mean(|step| step.free_page_waits), "a free page of the buffer pool")
+            }
             _ => (self.mean(|step| step.log_waits), "room in the log buffer"),
         };
         let Some(rate) = rate else {
-            return judgement(Verdict::Unknown, None, format!("too little is known of the waits of {name} for {kind}"));
+            return judgement(
+                Verdict::Unknown,
+                None,
+                format!("too little is known of the waits of {name} for {kind}"),
+            );
         };
         let reason = format!("{name} waits {} times a second for {kind}, over the last minute", figure(rate));
         judgement(rule(id).threshold.verdict(rate), Some(rate), reason)
@@ -293,11 +299,8 @@ mod tests {
 
     #[test]
     fn an_uptime_that_grew_too_little_is_a_restart_and_a_second_of_error_is_none() {
-        let last = LastAnswer {
-            time: Nanos::from_secs(1_000),
-            uptime_s: Some(500),
-            counters: Readings::default(),
-        };
+        let last =
+            LastAnswer { time: Nanos::from_secs(1_000), uptime_s: Some(500), counters: Readings::default() };
         let seen = |second: u64, uptime: Option<u64>| is_restarted(&last, Nanos::from_secs(second), uptime);
         assert!(seen(1_001, Some(0)), "it went back");
         assert!(seen(2_000, Some(900)), "it is larger, and still another one");

@@ -28,6 +28,11 @@ impl Silence {
 }
 
 /// When the last silence that covers an alarm ends; None: it is not silenced.
-pub(crate) fn silenced_until(silences: &[Silence], rule: &str, subject: &Subject, now: Nanos) -> Option<Nanos> {
+pub(crate) fn silenced_until(
+    silences: &[Silence],
+    rule: &str,
+    subject: &Subject,
+    now: Nanos,
+) -> Option<Nanos> {
     silences.iter().filter(|silence| silence.covers(rule, subject, now)).map(|silence| silence.until).max()
 }

@@ -60,7 +60,11 @@ pub(crate) struct SpaceHistory {
 impl SpaceHistory {
     pub(crate) const fn new() -> Self {
         let (minute, ten_minutes) = (Nanos::from_secs(60), Nanos::from_secs(600));
-        Self { size_bytes: 0, present: Window::new(PRESENT, minute), long: Window::new(REMEMBERED, ten_minutes) }
+        Self {
+            size_bytes: 0,
+            present: Window::new(PRESENT, minute),
+            long: Window::new(REMEMBERED, ten_minutes),
+        }
     }
 
     /// Takes a reading. What was used before the file system got another size is no growth.
@@ -130,7 +134,12 @@ impl SpaceHistory {
         let free = reading.free_bytes as f64 / (reading.size_bytes as f64).max(1.0);
         let rows = [RuleId::DiskFull, RuleId::DiskFills];
         if free < NOTHING_FREE && reading.free_bytes < ENOUGH_FREE_BYTES {
-            let reason = format!("{} of {} is free on {}", percent(free), size(reading.size_bytes), reading.mount_point);
+            let reason = format!(
+                "{} of {} is free on {}",
+                percent(free),
+                size(reading.size_bytes),
+                reading.mount_point
+            );
             return rows.map(|id| {
                 let reason = reason.clone();
                 (id, Judgement { verdict: Verdict::Raise, value: Some(0.0), reason, in_s: None })

@@ -8,7 +8,7 @@ use crate::alarm::rule::{
 const EBS_TYPES: &str = "https://docs.aws.amazon.com/ebs/latest/userguide/ebs-volume-types.html";
 const EBS_IO: &str = "https://docs.aws.amazon.com/ebs/latest/userguide/ebs-io-characteristics.html";
 const EBS_METRICS: &str = "https://docs.aws.amazon.com/ebs/latest/userguide/using_cloudwatch_ebs.html";
-const EBS_INSTANCE: &str = "https://docs.aws.amazon.com/ec2/latest/instancetypes/ec2-instance-regions.html";
+const EBS_INSTANCE: &str = "https://docs.aws.amazon.com/ebs/latest/userguide/ebs-optimized.html";
 const MYSQL_INNODB: &str = "https://dev.mysql.com/doc/refman/8.4/en/innodb-parameters.html";
 const MYSQL_REPLICA: &str = "https://dev.mysql.com/doc/refman/8.4/en/show-replica-status.html";
 
@@ -16,7 +16,7 @@ const HOUR: f64 = 3_600.0;
 
 /// Time over a limit, which four rules watch.
 macro_rules! throttled {
-    ($id:ident, $name:literal, $watches:literal, $cause:literal, $check:literal, $advice:literal, $source:expr) => {
+    ($id:ident, $name:literal, $watches:literal, $cause:literal, $ebs:literal, $check:literal, $advice:literal, $source:expr) => {
         Rule {
             id: RuleId::$id,
             name: $name,
@@ -34,9 +34,15 @@ macro_rules! throttled {
             check: Some($check),
             advice: $advice,
             query: Query {
-                value: concat!("rate(ebbtide_volume_throttled_seconds_total{cause=\"", $cause, "\"}[1m])"),
+                value: concat!(
+                    "rate(ebbtide_volume_throttled_seconds_total{cause=\"",
+                    $cause,
+                    "\"}[1m]) or rate(node_ebs_",
+                    $ebs,
+                    "_seconds_total[1m])"
+                ),
                 besides: "",
-                label: "volume",
+                labels: &["volume", "device"],
             },
         }
     };
@@ -64,7 +70,7 @@ pub const RULES: &[Rule] = &[
         query: Query {
             value: "max by (volume) (max_over_time(ebbtide_volume_credits_end_seconds[5m]))",
             besides: "",
-            label: "volume",
+            labels: &["volume"],
         },
     },
     Rule {
@@ -85,7 +91,7 @@ pub const RULES: &[Rule] = &[
         query: Query {
             value: "max by (volume) (ebbtide_volume_credits_end_yesterday_seconds)",
             besides: "",
-            label: "volume",
+            labels: &["volume"],
         },
     },
     Rule {
@@ -106,7 +112,7 @@ pub const RULES: &[Rule] = &[
         query: Query {
             value: "max by (instance) (max_over_time(ebbtide_instance_credits_end_seconds[5m]))",
             besides: "",
-            label: "instance",
+            labels: &["instance"],
         },
     },
     Rule {
@@ -127,16 +133,17 @@ pub const RULES: &[Rule] = &[
         check: Some("E03"),
         advice: "Raise the IOPS or the throughput of the volume, whichever holds it back, or send it fewer requests at a time.",
         query: Query {
-            value: "rate(ebbtide_volume_queue_seconds_total[1m]) / on (volume) clamp_min(ebbtide_volume_iops_limit * on (volume) ebbtide_volume_latency_floor_seconds{operation=\"write\"}, 1)",
+            value: "rate(ebbtide_volume_queue_time_seconds_total[1m]) / on (volume) clamp_min(max by (volume) (ebbtide_volume_limit_iops{scope=\"volume\"}) * on (volume) ebbtide_volume_latency_floor_seconds{operation=\"write\"}, 1)",
             besides: "",
-            label: "volume",
+            labels: &["volume"],
         },
     },
     throttled!(
         ThrottledVolumeIops,
         "throttled_volume_iops",
         "which share of the time the volume's IOPS hold requests back",
-        "volume_iops",
+        "volume-iops",
+        "exceeded_iops",
         "E03",
         "Raise the volume's IOPS: more throughput changes nothing.",
         EBS_METRICS
@@ -145,7 +152,8 @@ pub const RULES: &[Rule] = &[
         ThrottledVolumeThroughput,
         "throttled_volume_throughput",
         "which share of the time the volume's throughput holds requests back",
-        "volume_throughput",
+        "volume-throughput",
+        "exceeded_tp",
         "E03",
         "Raise the volume's throughput: more IOPS change nothing.",
         EBS_METRICS
@@ -154,7 +162,8 @@ pub const RULES: &[Rule] = &[
         ThrottledInstanceIops,
         "throttled_instance_iops",
         "which share of the time the instance's IOPS hold requests back",
-        "instance_iops",
+        "instance-iops",
+        "ec2_exceeded_iops",
         "E04",
         "Use an instance with more IOPS: a faster volume changes nothing.",
         EBS_INSTANCE
@@ -163,7 +172,8 @@ pub const RULES: &[Rule] = &[
         ThrottledInstanceThroughput,
         "throttled_instance_throughput",
         "which share of the time the instance's throughput holds requests back",
-        "instance_throughput",
+        "instance-throughput",
+        "ec2_exceeded_tp",
         "E04",
         "Use an instance with more throughput: a faster volume changes nothing.",
         EBS_INSTANCE
@@ -188,7 +198,7 @@ pub const RULES: &[Rule] = &[
         query: Query {
             value: "rate(ebbtide_volume_write_time_seconds_total[1m]) / rate(ebbtide_volume_writes_completed_total[1m]) / on (volume) ebbtide_volume_latency_floor_seconds{operation=\"write\"}",
             besides: "and on (volume) rate(ebbtide_volume_writes_completed_total[1m]) >= 10 and on (volume) rate(ebbtide_volume_write_time_seconds_total[1m]) / rate(ebbtide_volume_writes_completed_total[1m]) >= 0.002",
-            label: "volume",
+            labels: &["volume"],
         },
     },
     Rule {
@@ -210,7 +220,7 @@ pub const RULES: &[Rule] = &[
         query: Query {
             value: "(ebbtide_volume_queue_length > bool 0) * on (volume) ((rate(ebbtide_volume_reads_completed_total[1m]) + rate(ebbtide_volume_writes_completed_total[1m])) == bool 0)",
             besides: "",
-            label: "volume",
+            labels: &["volume"],
         },
     },
     Rule {
@@ -228,7 +238,7 @@ pub const RULES: &[Rule] = &[
         severity: Critical,
         check: None,
         advice: "Look into the server's error log.",
-        query: Query { value: "1 - mysql_up", besides: "", label: "instance" },
+        query: Query { value: "1 - mysql_up", besides: "", labels: &["instance"] },
     },
     Rule {
         id: RuleId::ServerHangs,
@@ -248,7 +258,7 @@ pub const RULES: &[Rule] = &[
         query: Query {
             value: "max by (subject) (ebbtide_alarm_state{rule=\"server_hangs\"})",
             besides: "",
-            label: "subject",
+            labels: &["subject"],
         },
     },
     Rule {
@@ -269,7 +279,7 @@ pub const RULES: &[Rule] = &[
         query: Query {
             value: "max by (subject) (ebbtide_alarm_state{rule=\"login_refused\"})",
             besides: "",
-            label: "subject",
+            labels: &["subject"],
         },
     },
     Rule {
@@ -291,7 +301,7 @@ pub const RULES: &[Rule] = &[
         query: Query {
             value: "mysql_global_status_uptime",
             besides: "and resets(mysql_global_status_uptime[10m]) > 0",
-            label: "instance",
+            labels: &["instance"],
         },
     },
     Rule {
@@ -313,7 +323,7 @@ pub const RULES: &[Rule] = &[
         query: Query {
             value: "(mysql_global_status_innodb_redo_log_current_lsn - mysql_global_status_innodb_redo_log_checkpoint_lsn) / (0.83 * mysql_global_variables_innodb_redo_log_capacity) or mysql_global_status_innodb_checkpoint_age / mysql_global_status_innodb_checkpoint_max_age * (0.85 / 0.97)",
             besides: "",
-            label: "instance",
+            labels: &["instance"],
         },
     },
     Rule {
@@ -331,11 +341,7 @@ pub const RULES: &[Rule] = &[
         severity: Critical,
         check: Some("R01"),
         advice: "Enlarge the redo log, or slow down what writes.",
-        query: Query {
-            value: "ebbtide_server_redo_sync_flush_seconds",
-            besides: "",
-            label: "server",
-        },
+        query: Query { value: "ebbtide_redo_sync_flush_seconds", besides: "", labels: &["server"] },
     },
     Rule {
         id: RuleId::FreePageWaits,
@@ -355,7 +361,7 @@ pub const RULES: &[Rule] = &[
         query: Query {
             value: "rate(mysql_global_status_innodb_buffer_pool_wait_free[1m])",
             besides: "",
-            label: "instance",
+            labels: &["instance"],
         },
     },
     Rule {
@@ -373,7 +379,11 @@ pub const RULES: &[Rule] = &[
         severity: Warning,
         check: Some("R03"),
         advice: "Raise innodb_log_buffer_size, and look at the latency of the volume with the redo log.",
-        query: Query { value: "rate(mysql_global_status_innodb_log_waits[1m])", besides: "", label: "instance" },
+        query: Query {
+            value: "rate(mysql_global_status_innodb_log_waits[1m])",
+            besides: "",
+            labels: &["instance"],
+        },
     },
     Rule {
         id: RuleId::ReplicaStopped,
@@ -392,9 +402,10 @@ pub const RULES: &[Rule] = &[
         check: Some("L12"),
         advice: "Look at the last error of the replica's threads.",
         query: Query {
-            value: "(1 - mysql_slave_status_replica_io_running * mysql_slave_status_replica_sql_running) or (1 - mysql_slave_status_slave_io_running * mysql_slave_status_slave_sql_running) or (mysql_slave_status_replica_io_running unless mysql_slave_status_seconds_behind_source) or (mysql_slave_status_slave_io_running unless mysql_slave_status_seconds_behind_master)",
+            // A lag of NULL has no sample: then the thread that runs is added.
+            value: "(1 - mysql_slave_status_replica_io_running * mysql_slave_status_replica_sql_running + (mysql_slave_status_replica_io_running unless mysql_slave_status_seconds_behind_source)) or (1 - mysql_slave_status_replica_io_running * mysql_slave_status_replica_sql_running) or (1 - mysql_slave_status_slave_io_running * mysql_slave_status_slave_sql_running + (mysql_slave_status_slave_io_running unless mysql_slave_status_seconds_behind_master)) or (1 - mysql_slave_status_slave_io_running * mysql_slave_status_slave_sql_running)",
             besides: "",
-            label: "instance",
+            labels: &["instance"],
         },
     },
     Rule {
@@ -415,7 +426,7 @@ pub const RULES: &[Rule] = &[
         query: Query {
             value: "(mysql_slave_status_seconds_behind_source - mysql_slave_status_sql_delay) or (mysql_slave_status_seconds_behind_master - mysql_slave_status_sql_delay)",
             besides: "",
-            label: "instance",
+            labels: &["instance"],
         },
     },
     Rule {
@@ -434,11 +445,7 @@ pub const RULES: &[Rule] = &[
         severity: Critical,
         check: Some("O09"),
         advice: "Enlarge the volume and its file system online, or purge binary logs.",
-        query: Query {
-            value: "ebbtide_file_system_full_seconds",
-            besides: "",
-            label: "mountpoint",
-        },
+        query: Query { value: "ebbtide_file_system_full_seconds", besides: "", labels: &["mountpoint"] },
     },
     Rule {
         id: RuleId::DiskFills,
@@ -458,7 +465,7 @@ pub const RULES: &[Rule] = &[
         query: Query {
             value: "ebbtide_file_system_full_seconds",
             besides: "and on (mountpoint) node_filesystem_avail_bytes / node_filesystem_size_bytes < 0.4",
-            label: "mountpoint",
+            labels: &["mountpoint"],
         },
     },
     Rule {
@@ -479,7 +486,7 @@ pub const RULES: &[Rule] = &[
         query: Query {
             value: "max by (subject) (ebbtide_alarm_state{rule=\"doctor_check\"})",
             besides: "",
-            label: "subject",
+            labels: &["subject"],
         },
     },
 ];

@@ -145,8 +145,15 @@ mod tests {
         use AlarmState::{Alarm, InsufficientData, Ok};
         assert_eq!(states(&[(1, N), (59, U), (1, N)]), [Ok; 3]);
         assert_eq!(states(&[(1, N), (60, U), (1, N)]), [Ok, InsufficientData, Ok]);
-        assert_eq!(states(&[(1, N), (40, Y), (60, U), (29, Y), (2, Y)])[1..], [Alarm, InsufficientData, InsufficientData, Alarm]);
-        assert_eq!(states(&[(1, N), (20, Y), (10, U), (9, Y), (2, Y)])[2..], [Ok, Ok, Alarm], "a gap is not held against it");
+        assert_eq!(
+            states(&[(1, N), (40, Y), (60, U), (29, Y), (2, Y)])[1..],
+            [Alarm, InsufficientData, InsufficientData, Alarm]
+        );
+        assert_eq!(
+            states(&[(1, N), (20, Y), (10, U), (9, Y), (2, Y)])[2..],
+            [Ok, Ok, Alarm],
+            "a gap is not held against it"
+        );
     }
 
     #[test]

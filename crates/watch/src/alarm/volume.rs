@@ -125,9 +125,8 @@ impl VolumeHistory {
 
 /// Whether counters that only grow have not gone back. The idle time of a device is a difference of two clocks, and may.
 fn grows(before: &Stats, after: &Stats) -> bool {
-    let counters = |stats: &Stats| {
-        [stats.at.0, stats.read.ops, stats.write.ops, stats.read.bytes, stats.write.bytes]
-    };
+    let counters =
+        |stats: &Stats| [stats.at.0, stats.read.ops, stats.write.ops, stats.read.bytes, stats.write.bytes];
     counters(before).iter().zip(counters(after)).all(|(before, after)| *before <= after)
 }
 
@@ -202,7 +201,9 @@ impl Seen<'_> {
             }),
         ];
         let judged = causes.into_iter().map(|(id, cause, time)| {
-            let Some(minute) = &self.minute else { return (id, unknown("too little was seen of the volume")) };
+            let Some(minute) = &self.minute else {
+                return (id, unknown("too little was seen of the volume"));
+            };
             let share = minute.share(time(minute));
             let reason = format!(
                 "{cause} held requests of {} back for {} of the last {}, at {} IOPS and {}/s",
