@@ -27,10 +27,12 @@ impl HomePath {
     /// # Errors
     /// Where none is named and there is nowhere to put one.
     pub(crate) fn named(home: Option<PathBuf>) -> anyhow::Result<Self> {
-        home.map_or_else(default, Ok).map(Self)
+        let home = home.map_or_else(default, Ok)?;
+        // What names it later, such as the command that goes on with a run, may be given in another directory.
+        Ok(Self(std::path::absolute(&home).unwrap_or(home)))
     }
 
-    /// Its path, as the user gave it.
+    /// Its path from the root.
     pub(crate) fn path(&self) -> &Path {
         &self.0
     }
@@ -57,8 +59,7 @@ impl HomePath {
     /// Where it is missing, so that no server can hold it.
     pub(crate) fn served(&self) -> anyhow::Result<Home> {
         self.existing()?.ok_or_else(|| {
-            let path = std::path::absolute(&self.0).unwrap_or_else(|_| self.0.clone());
-            let refusal = control::not_running(&path);
+            let refusal = control::not_running(&self.0);
             let hint = refusal.hint.clone().unwrap_or_default();
             refusal.hint(format!("{hint}; --home or EBBTIDE_HOME names another home")).into()
         })

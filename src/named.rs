@@ -109,7 +109,7 @@ fn of_volume(command: &mut VolumeCommand) -> Vec<Slot<'_>> {
             slots.extend(Slot::all(Region, &mut args.region));
             slots
         }
-        VolumeCommand::Modify(args) => Slot::all(Volume, [&mut args.spec]),
+        VolumeCommand::Modify(args) => Slot::all(Volume, &mut args.spec),
         VolumeCommand::Attach(args) => {
             let mut slots = Slot::all(Instance, &mut args.instance);
             slots.extend(Slot::all(Volume, &mut args.shadow));

@@ -11,7 +11,7 @@ use anyhow::Context as _;
 use clap::{Args, FromArgMatches as _};
 use ebbtide_cloud::Service;
 use ebbtide_cloud::ebs::Ebs;
-use ebbtide_cloud::ec2::{self, AttachAs, Ec2, OwnedIds};
+use ebbtide_cloud::ec2::{self, AttachAs, DeleteError, Ec2, Hold, StoredRecords};
 use ebbtide_cloud::front::{Clock, Endpoint, Pipeline, Regions, Room, Settings, tls};
 use ebbtide_cloud::iam::Sealer;
 use ebbtide_cloud::kms::Kms;
@@ -22,8 +22,8 @@ use ebbtide_cloud::rbin::Rbin;
 use ebbtide_cloud::sessions::Sessions;
 use ebbtide_cloud::sigv4;
 use ebbtide_cloud::sts::Sts;
-use ebbtide_cloud::users::{KeyRing, UserStore};
-use ebbtide_control::{ControlPlane, LiveControl};
+use ebbtide_cloud::users::{ACCOUNT, KeyRing, UserStore};
+use ebbtide_control::{ControlPlane, LiveControl, Owner};
 use ebbtide_device::host::{Home, HomeFolder};
 use ebbtide_volume::parse_size;
 
@@ -261,21 +261,71 @@ struct Services {
     monitoring: Arc<Monitoring>,
 }
 
-/// The volumes and snapshots that EC2 has records of.
+/// What EC2 knows of the volumes and snapshots.
 #[derive(Debug)]
 pub(super) enum Ec2Resources {
     /// The endpoint is served.
     Served(Arc<Ec2>),
-    /// It is not, so that the records stay as they are.
-    Stored(OwnedIds),
+    /// It is not, so that no call changes the records.
+    Stored(StoredRecords),
+}
+
+/// Records of EC2 that cannot be read while a command is carried out.
+fn unreadable() -> Refusal {
+    Refusal::environment("the records of EC2 of this home cannot be read")
 }
 
 impl Ec2Resources {
-    /// Whether a volume or snapshot of this name is among them.
-    pub(super) fn has(&self, name: &str) -> bool {
+    /// Why a command has to leave the volume with an id alone; None where it may do everything.
+    ///
+    /// # Errors
+    /// Records that cannot be read.
+    pub(super) fn hold(&self, id: &str) -> anyhow::Result<Option<Hold>> {
         match self {
-            Self::Served(ec2) => ec2.owns(name),
-            Self::Stored(ids) => ids.has(name),
+            Self::Served(ec2) => Ok(ec2.hold(id)),
+            Self::Stored(records) => records.hold(id).with_context(unreadable),
+        }
+    }
+
+    /// Whether a snapshot of this name has a record.
+    ///
+    /// # Errors
+    /// Records that cannot be read.
+    pub(super) fn has_snapshot(&self, name: &str) -> anyhow::Result<bool> {
+        match self {
+            Self::Served(ec2) => Ok(ec2.has_snapshot(name)),
+            Self::Stored(records) => records.has_snapshot(name).with_context(unreadable),
+        }
+    }
+
+    /// Deletes a volume that has a record, by EC2's rules. False where it has none: then nothing is done.
+    ///
+    /// # Errors
+    /// As of [`Ec2::delete_for_command`].
+    pub(super) fn delete(&self, control: &dyn ControlPlane, id: &str) -> Result<bool, DeleteError> {
+        let now_ms = SystemClock.now_ms();
+        match self {
+            Self::Served(ec2) => ec2.delete_for_command(id, now_ms),
+            Self::Stored(records) => records.delete_for_command(control, id, now_ms),
+        }
+    }
+
+    /// Does something with a volume that no instance has, while no call attaches or deletes it.
+    ///
+    /// # Errors
+    /// What holds it; records that cannot be read.
+    pub(super) fn while_free<T>(
+        &self,
+        id: &str,
+        work: impl FnOnce() -> T,
+    ) -> anyhow::Result<Result<T, Hold>> {
+        match self {
+            Self::Served(ec2) => Ok(ec2.while_free(id, work)),
+            // Nothing else changes the records.
+            Self::Stored(_) => Ok(match self.hold(id)? {
+                Some(hold) => Err(hold),
+                None => Ok(work()),
+            }),
         }
     }
 
@@ -415,13 +465,13 @@ pub(super) fn start(
         if Kms::is_in(home.root()) {
             open_kms(home, &control)?;
         }
-        let owned = OwnedIds::read(home.root())
-            .context(Refusal::environment("the records of EC2 of this home cannot be read"))?;
-        return Ok((None, Ec2Resources::Stored(owned)));
+        let stored = StoredRecords::open(home.root()).with_context(unreadable)?;
+        return Ok((None, Ec2Resources::Stored(stored)));
     };
     args.check()?;
     let own = home.make_aws().with_context(cannot_write)?;
     let kms = open_kms(home, &control)?;
+    name_default_owner(args, &control);
     let control: Arc<dyn ControlPlane> = control;
     let folder = home.aws_dir();
     let tls = if args.has_tls(address) { Some(certificate(args, address, &folder)?) } else { None };
@@ -467,6 +517,13 @@ pub(super) fn start(
         tracing::warn!("the AWS endpoint has no users yet; 'ebbtide user create NAME' creates one");
     }
     Ok((Some(listening), Ec2Resources::Served(ec2)))
+}
+
+/// Names the owner of volumes that commands create without one. Where one region is served, they are there: no other is answered for.
+fn name_default_owner(args: &AwsArgs, control: &LiveControl) {
+    if let Some(region) = &args.region {
+        control.set_default_owner(Owner { account: ACCOUNT.to_owned(), zone: ec2::first_zone(region) });
+    }
 }
 
 fn certificate(

@@ -68,6 +68,16 @@ impl<'a> Changeable<'a> {
         self.ec2.read().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The name of a volume by its name or its id.
+    pub(super) fn name_of(&self, volume: &str) -> String {
+        self.plane.name_of(volume).into_owned()
+    }
+
+    /// The id of a volume by its name or its id; None of one that is missing.
+    pub(super) fn volume_id(&self, volume: &str) -> Option<String> {
+        self.plane.volume_id(volume)
+    }
+
     /// The names in the home.
     pub(super) fn known_names(&self) -> Names {
         self.plane.known_names()
@@ -120,16 +130,16 @@ impl<'a> Changeable<'a> {
                 .into());
         }
         let mut ec2 = self.alone()?;
-        // EC2's records do not know of it.
-        let attached = self.plane.volumes(None).map_err(refuse)?;
-        let attached = attached.iter().find(|volume| volume.attachment.is_some() && ec2.has(&volume.name));
-        if let Some(volume) = attached {
-            let name = &volume.name;
-            return Err(Refusal::environment(format!(
-                "volume '{name}' belongs to EC2 of this home, and a command has attached it"
-            ))
-            .hint(format!("'ebbtide volume detach {name}', then change the server again"))
-            .into());
+        // By its record an instance has it, which would find it attached otherwise.
+        for volume in self.plane.volumes(None).map_err(refuse)? {
+            let (name, id) = (&volume.name, volume.id.as_deref().unwrap_or(&volume.name));
+            if volume.attachment.is_some() && ec2.hold(id)?.is_some() {
+                return Err(Refusal::environment(format!(
+                    "volume '{name}' is attached to an instance of EC2 of this home, and a command has attached it"
+                ))
+                .hint(format!("'ebbtide volume detach {name}', then change the server again"))
+                .into());
+            }
         }
         // It stores what it has of the present minute, which the endpoint reads.
         sampler.sampling = None;

@@ -4,10 +4,11 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use ebbtide_control::protocol::{Answer, AttachRequest, Request};
+use ebbtide_cloud::ec2::{DeleteError, Hold};
+use ebbtide_control::protocol::{Answer, AttachRequest, ModifyRequest, Request};
 use ebbtide_control::{
-    AttachVolume, ControlError, ControlPlane, CreateVolume, DetachVolume, ModifyVolume, RecordVolume,
-    RecordingView, ResourceKind, VolumeDetail,
+    AttachVolume, ControlError, ControlPlane, CreateVolume, DetachVolume, RecordVolume, RecordingView,
+    ResourceKind, VolumeDetail,
 };
 use ebbtide_device::host::Home;
 use ebbtide_text::closest;
@@ -54,13 +55,30 @@ impl<'a> Service<'a> {
         self.plane.ready().map_err(refuse)?;
         // Until the request is carried out: EC2 must not begin to look in between. A change of the server takes this lock itself.
         let ec2 = (!matches!(request, Request::ServerChange(_))).then(|| self.running.ec2());
+        let request = self.with_name(request);
         if let Some(ec2) = &ec2 {
-            leave_to_ec2(ec2, &request)?;
+            self.leave_to_ec2(ec2, &request)?;
         }
-        self.carry_out(request, replies).map_err(|error| self.suggest(error))
+        self.carry_out(request, ec2.as_deref(), replies).map_err(|error| self.suggest(error))
     }
 
-    fn carry_out(&self, request: Request, replies: &ReplySender<'_>) -> anyhow::Result<Completed> {
+    /// The same request with the name of a volume in place of its id, where what is done is noted by the name.
+    fn with_name(&self, mut request: Request) -> Request {
+        match &mut request {
+            Request::VolumeAttach(AttachRequest { name, .. })
+            | Request::VolumeDetach(DetachVolume { name, .. })
+            | Request::VolumeDelete { name } => *name = self.running.name_of(name),
+            _ => {}
+        }
+        request
+    }
+
+    fn carry_out(
+        &self,
+        request: Request,
+        ec2: Option<&Ec2Resources>,
+        replies: &ReplySender<'_>,
+    ) -> anyhow::Result<Completed> {
         let plane = self.plane;
         let progress: ebbtide_control::Progress<'_> = &|text| replies.progress(text);
         match request {
@@ -82,16 +100,10 @@ impl<'a> Service<'a> {
                 warn_of_loss(&view, replies);
                 Ok(clean(view))
             }
-            Request::VolumeModify(request) => done(
-                ModifyVolume::try_from(request).and_then(|request| plane.modify_volume(&request, progress)),
-            ),
             Request::VolumeList { region } => done(plane.volumes(region.as_deref())),
             Request::VolumeShow { name, region } => done(plane.volume(&name, region.as_deref())),
-            Request::VolumeDelete { name } => {
-                plane.delete_volume(&name).map_err(refuse)?;
-                self.attached.ended(&name);
-                Ok(clean(Answer::Deleted(name)))
-            }
+            Request::VolumeModify(request) => self.modify(&request, ec2, replies),
+            Request::VolumeDelete { name } => self.delete(name, ec2),
             Request::VolumeFault(request) => done(plane.set_faults(&request)),
             Request::VolumeCrashImage(request) => done(plane.take_crash_image(&request)),
             Request::Calibrate { quick } => done(plane.calibrate(quick, progress)),
@@ -100,6 +112,31 @@ impl<'a> Service<'a> {
             Request::SnapshotDelete { name } => {
                 done(plane.delete_snapshot(&name).map(|()| Answer::Deleted(name)))
             }
+        }
+    }
+
+    /// Refuses what would contradict the records of EC2. While its endpoint is not served, a volume that an instance has by its record
+    /// may be attached: it is detached before an endpoint can look, by the end of this server or because `--change` refuses to
+    /// begin one.
+    fn leave_to_ec2(&self, ec2: &Ec2Resources, request: &Request) -> anyhow::Result<()> {
+        // Whether an instance may have the volume.
+        let (name, shares) = match request {
+            Request::SnapshotDelete { name } if ec2.has_snapshot(name)? => {
+                return Err(Refusal::usage(format!("snapshot '{name}' belongs to EC2 of this home"))
+                    .hint(format!("use 'aws ec2 delete-snapshot --snapshot-id {name}'{}", served(ec2)))
+                    .into());
+            }
+            Request::VolumeDelete { name } => (name, false),
+            Request::VolumeModify(request) => (&request.name, request.owner.is_none()),
+            Request::VolumeAttach(request) => (&request.name, !ec2.is_served()),
+            Request::VolumeDetach(request) => (&request.name, !ec2.is_served()),
+            _ => return Ok(()),
+        };
+        let Some(id) = self.running.volume_id(name) else { return Ok(()) };
+        match ec2.hold(&id)? {
+            None => Ok(()),
+            Some(Hold::Instance(_)) if shares => Ok(()),
+            Some(hold) => Err(held(name, &id, &hold, ec2)),
         }
     }
 
@@ -145,7 +182,7 @@ impl<'a> Service<'a> {
     fn attach_again(&self, request: &AttachRequest) -> anyhow::Result<VolumeDetail> {
         self.plane.ready().map_err(refuse)?;
         let ec2 = self.running.ec2();
-        leave_to_ec2(&ec2, &Request::VolumeAttach(request.clone()))?;
+        self.leave_to_ec2(&ec2, &Request::VolumeAttach(request.clone()))?;
         self.attach(request.clone(), &|_| ()).map_err(|error| self.suggest(error))
     }
 
@@ -167,6 +204,48 @@ impl<'a> Service<'a> {
         self.attached.ended(&request.name);
         view.recording.iter().for_each(|recording| warn_of_loss(recording, replies));
         Ok(Completed { exit: clean_if(view.is_lossless()), answer: view.into() })
+    }
+
+    /// `volume delete`: by EC2's rules where EC2 knows the volume.
+    fn delete(&self, name: String, ec2: Option<&Ec2Resources>) -> anyhow::Result<Completed> {
+        let is_deleted = match ec2.zip(self.running.volume_id(&name)) {
+            Some((ec2, id)) => ec2.delete(self.plane, &id).map_err(|error| match error {
+                DeleteError::Held(hold) => held(&name, &id, &hold, ec2),
+                DeleteError::Control(error) => refuse(error),
+                other => {
+                    let refusal = Refusal::environment(format!("volume '{name}' is not deleted"));
+                    anyhow::Error::new(other).context(refusal)
+                }
+            })?,
+            None => false,
+        };
+        if !is_deleted {
+            self.plane.delete_volume(&name).map_err(refuse)?;
+        }
+        self.attached.ended(&name);
+        Ok(clean(Answer::Deleted(name)))
+    }
+
+    /// `volume modify`: first what the volume is, then whose.
+    fn modify(
+        &self,
+        request: &ModifyRequest,
+        ec2: Option<&Ec2Resources>,
+        replies: &ReplySender<'_>,
+    ) -> anyhow::Result<Completed> {
+        let name = &request.name;
+        if let Some(change) = request.change().map_err(refuse)? {
+            self.plane.modify_volume(&change, &|text| replies.progress(text)).map_err(refuse)?;
+        }
+        if let Some(owner) = &request.owner {
+            let give = || self.plane.set_owner(name, owner);
+            let given = match ec2.zip(self.running.volume_id(name)) {
+                Some((ec2, id)) => ec2.while_free(&id, give)?.map_err(|hold| held(name, &id, &hold, ec2))?,
+                None => give(),
+            };
+            given.map_err(refuse)?;
+        }
+        done(self.plane.volume(name, None))
     }
 
     /// `volume record`: the file is made first, and goes again where the volume cannot be recorded.
@@ -192,25 +271,30 @@ impl<'a> Service<'a> {
     }
 }
 
-/// Refuses what would contradict the records of EC2. While its endpoint is not served, a volume may be attached: it is detached
-/// before an endpoint can look, by the end of this server or because `--change` refuses to begin one.
-fn leave_to_ec2(ec2: &Ec2Resources, request: &Request) -> anyhow::Result<()> {
-    let is_served = ec2.is_served();
-    let (name, thing, call) = match request {
-        Request::VolumeDelete { name } => (name, "volume", "delete-volume --volume-id"),
-        Request::VolumeModify(request) => (&request.name, "volume", "modify-volume --volume-id"),
-        Request::VolumeAttach(request) if is_served => (&request.name, "volume", "attach-volume --volume-id"),
-        Request::VolumeDetach(request) if is_served => (&request.name, "volume", "detach-volume --volume-id"),
-        Request::SnapshotDelete { name } => (name, "snapshot", "delete-snapshot --snapshot-id"),
-        _ => return Ok(()),
+/// The refusal of what a volume does not allow because EC2 has it.
+fn held(name: &str, id: &str, hold: &Hold, ec2: &Ec2Resources) -> anyhow::Error {
+    let (message, call) = match hold {
+        Hold::Instance(instance) => {
+            (format!("volume '{name}' is attached to instance '{instance}' of EC2"), "detach-volume")
+        }
+        Hold::RecycleBin => {
+            (format!("volume '{name}' is in the recycle bin of EC2"), "restore-volume-from-recycle-bin")
+        }
+        Hold::Making => {
+            let refusal = Refusal::usage(format!("volume '{name}' is being made by a call of EC2"));
+            let hint = match ec2.is_served() {
+                true => "wait until the call has ended",
+                false => "start 'ebbtide serve --aws': it takes back what the call has begun",
+            };
+            return refusal.hint(hint).into();
+        }
     };
-    if !ec2.has(name) {
-        return Ok(());
-    }
-    let served = if is_served { "" } else { ", while 'ebbtide serve --aws' runs" };
-    Err(Refusal::usage(format!("{thing} '{name}' belongs to EC2 of this home"))
-        .hint(format!("use 'aws ec2 {call} {name}'{served}"))
-        .into())
+    Refusal::usage(message).hint(format!("use 'aws ec2 {call} --volume-id {id}' first{}", served(ec2))).into()
+}
+
+/// When a call of EC2 can be made, for the end of a hint.
+const fn served(ec2: &Ec2Resources) -> &'static str {
+    if ec2.is_served() { "" } else { ", while 'ebbtide serve --aws' runs" }
 }
 
 fn done(result: Result<impl Into<Answer>, ControlError>) -> anyhow::Result<Completed> {

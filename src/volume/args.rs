@@ -5,10 +5,13 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 use ebbtide_catalog::Initialization;
+use ebbtide_cloud::ec2;
 use ebbtide_control::protocol::{
     AttachRequest, CreateRequest, ExportRequest, ModifyRequest, MountPoint, Request,
 };
-use ebbtide_control::{DetachVolume, FaultSetting, FsType, Optimizing, SetFaults, TakeCrashImage};
+use ebbtide_control::{
+    DetachVolume, FaultSetting, FsType, Optimizing, OwnerError, OwnerRequest, SetFaults, TakeCrashImage,
+};
 use ebbtide_text::parse_duration;
 
 use crate::document::SectionArgs;
@@ -20,7 +23,8 @@ pub(crate) enum VolumeCommand {
     #[command(
         after_help = "Examples:\n  ebbtide volume create db gp3:size=500GiB,iops=6000,throughput=250\n  \
         ebbtide volume create copy gp3:size=500GiB --snapshot monday\n  \
-        ebbtide volume create copy gp3:size=500GiB --snapshot monday --initialization rate=200MiB/s"
+        ebbtide volume create copy gp3:size=500GiB --snapshot monday --initialization rate=200MiB/s\n  \
+        ebbtide volume create db gp3:size=500GiB --owner 000000000000/eu-west-1a"
     )]
     Create(CreateArgs),
     /// Attach a volume as a block device, or through NBD, and print where
@@ -37,8 +41,11 @@ pub(crate) enum VolumeCommand {
     #[command(after_help = "Examples:\n  ebbtide volume record db db.blkparse.zst --for 10m\n  \
         ebbtide volume record db --stop     # ends one whose command was killed")]
     Record(RecordArgs),
-    /// Change type, size, IOPS or throughput, attached or not
-    #[command(after_help = "Example: ebbtide volume modify db gp3:size=1TiB,iops=12000 --optimizing 10m")]
+    /// Change type, size, IOPS, throughput or owner, attached or not
+    #[command(
+        after_help = "Examples:\n  ebbtide volume modify db gp3:size=1TiB,iops=12000 --optimizing 10m\n  \
+        ebbtide volume modify db --owner 000000000000/eu-west-1a"
+    )]
     Modify(ModifyArgs),
     /// List the volumes
     #[command(after_help = "Example: ebbtide volume list --json")]
@@ -83,7 +90,7 @@ Examples:
 /// One volume by its name.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct NameArgs {
-    /// The volume
+    /// The volume, by its name or its id
     pub(crate) name: String,
 }
 
@@ -135,6 +142,10 @@ pub(crate) struct CreateArgs {
     /// AWS region whose prices are shown [default: us-east-1, or that of the home's catalog.toml]
     #[arg(long, value_name = "REGION")]
     pub(crate) region: Option<String>,
+    /// Account of 12 digits, and availability zone, that have the volume in the AWS endpoint [default: 000000000000, the account
+    /// of the endpoint's users, and us-east-1a or the first zone of 'serve --region']
+    #[arg(long, value_name = "ACCOUNT[/ZONE]", value_parser = owner)]
+    pub(crate) owner: Option<OwnerRequest>,
 }
 
 /// File systems that attach can make and mount.
@@ -210,15 +221,30 @@ pub(crate) struct ModifyArgs {
     /// The volume
     pub(crate) name: String,
     /// What it becomes; a setting that is left out keeps its value
-    pub(crate) spec: String,
+    #[arg(required_unless_present = "owner")]
+    pub(crate) spec: Option<String>,
+    /// Give it to another account of 12 digits, or availability zone, of the AWS endpoint; without a zone it stays in its own.
+    /// Refused while an instance has it
+    #[arg(long, value_name = "ACCOUNT[/ZONE]", value_parser = owner)]
+    pub(crate) owner: Option<OwnerRequest>,
     /// How long it performs between old and new: a duration, or 'aws' for as long as AWS takes
     /// [default: no time at all]
-    #[arg(long, value_name = "DURATION", value_parser = optimizing)]
+    #[arg(long, value_name = "DURATION", value_parser = optimizing, requires = "spec")]
     pub(crate) optimizing: Option<Optimizing>,
     /// Modify an attached volume even where it is then faster than this host can carry; it is
     /// marked as such
-    #[arg(long)]
+    #[arg(long, requires = "spec")]
     pub(crate) over_limit: bool,
+}
+
+fn owner(text: &str) -> Result<OwnerRequest, String> {
+    let owner: OwnerRequest = text.parse().map_err(|error: OwnerError| error.to_string())?;
+    match owner.zone.as_deref().filter(|zone| !ec2::is_zone(zone)) {
+        Some(zone) => Err(format!(
+            "'{zone}' is no availability zone: give a region and the letter of one of its zones, such as us-east-1a"
+        )),
+        None => Ok(owner),
+    }
 }
 
 fn optimizing(text: &str) -> Result<Optimizing, String> {
@@ -275,8 +301,17 @@ pub(crate) struct CalibrateArgs {
 
 impl From<CreateArgs> for Request {
     fn from(args: CreateArgs) -> Self {
-        let CreateArgs { name, spec, snapshot, initialization, block_size, seed, region } = args;
-        Self::VolumeCreate(CreateRequest { name, spec, snapshot, initialization, block_size, seed, region })
+        let CreateArgs { name, spec, snapshot, initialization, block_size, seed, region, owner } = args;
+        Self::VolumeCreate(CreateRequest {
+            name,
+            spec,
+            snapshot,
+            initialization,
+            block_size,
+            seed,
+            region,
+            owner,
+        })
     }
 }
 
@@ -310,8 +345,8 @@ impl From<DetachArgs> for Request {
 
 impl From<ModifyArgs> for Request {
     fn from(args: ModifyArgs) -> Self {
-        let ModifyArgs { name, spec, optimizing, over_limit } = args;
-        Self::VolumeModify(ModifyRequest { name, spec, optimizing, over_limit })
+        let ModifyArgs { name, spec, owner, optimizing, over_limit } = args;
+        Self::VolumeModify(ModifyRequest { name, spec, owner, optimizing, over_limit })
     }
 }
 

@@ -28,8 +28,14 @@ pub(super) fn answer(command: &VolumeCommand, value: Value, color: ColorWhen) ->
         VolumeCommand::Create(_) => {
             plain(&document::created(&serde_json::from_value::<VolumeDetail>(value)?.volume), options)
         }
-        VolumeCommand::Modify(_) => {
+        VolumeCommand::Modify(args) => {
             let VolumeDetail { volume, .. } = serde_json::from_value(value)?;
+            if args.owner.is_some() {
+                plain(&document::given(&volume), options)?;
+            }
+            if args.spec.is_none() {
+                return Ok(());
+            }
             plain(&document::modified(&volume), options)?;
             warn_of_host(&volume);
             Ok(())

@@ -375,16 +375,21 @@ fn what_ec2_has_is_left_to_ec2_and_a_kill_leaves_no_link_to_a_device() {
         .join(format!("nvme-Amazon_Elastic_Block_Store_{}", volume.replace('-', "")));
     assert!(link.is_symlink(), "{}", link.display());
 
+    let held = format!("volume '{volume}' is attached to instance '{instance}' of EC2");
     let refused = |words: &str, instead: &str| {
-        let words = format!("{words} {}", if words.starts_with("snapshot") { &snapshot } else { &volume });
-        home.run_line(&words).refused(2, &["belongs to EC2", instead]);
+        let (name, why) = match words.starts_with("snapshot") {
+            true => (&snapshot, "belongs to EC2"),
+            false => (&volume, held.as_str()),
+        };
+        let words = words.replace("NAME", name);
+        home.run_line(&words).refused(2, &[why, instead]);
     };
-    refused("snapshot delete", "aws ec2 delete-snapshot");
-    refused("volume delete", "aws ec2 delete-volume");
-    refused("volume detach", "aws ec2 detach-volume");
-    refused("volume attach", "aws ec2 attach-volume");
-    let modify = format!("volume modify {volume} gp3:size=2GiB");
-    home.run_line(&modify).refused(2, &["aws ec2 modify-volume"]);
+    refused("snapshot delete NAME", "aws ec2 delete-snapshot");
+    for words in ["delete NAME", "detach NAME", "attach NAME", "modify NAME --owner 111122223333"] {
+        refused(&format!("volume {words}"), "aws ec2 detach-volume --volume-id");
+    }
+    home.run_line(&format!("volume modify {volume} gp3:size=2GiB --over-limit")).ok();
+    assert_eq!(call(&format!("describe-volumes --volume-ids {volume}"), "Volumes[0].Size"), "2");
     // Its faults, and volumes of one's own, are the command line's.
     home.run_line(&format!("volume fault {volume} latency=1ms")).ok();
     home.run_line("volume create own gp3:size=1GiB").ok();
@@ -394,8 +399,8 @@ fn what_ec2_has_is_left_to_ec2_and_a_kill_leaves_no_link_to_a_device() {
     home.run_line("volume list").refused(3, &["cleared: loop device"]);
     assert!(!link.is_symlink(), "{}", link.display());
     home.run_line("serve --detach").ok();
-    refused("volume delete", "while 'ebbtide serve --aws' runs");
-    refused("snapshot delete", "while 'ebbtide serve --aws' runs");
+    refused("volume delete NAME", "while 'ebbtide serve --aws' runs");
+    refused("snapshot delete NAME", "while 'ebbtide serve --aws' runs");
     home.run_line("serve --stop").ok();
     assert_eq!(left_of(&home.root()), Vec::<String>::new());
 }

@@ -14,6 +14,7 @@ mod doctor_proof;
 mod documents;
 mod faults;
 mod harness;
+mod inventory;
 mod log;
 mod manual;
 mod metrics;

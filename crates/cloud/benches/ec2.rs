@@ -22,8 +22,9 @@ use ebbtide_cloud::{Access, ApiError, Authorizer, Call, Caller, Service};
 use ebbtide_control::{
     AttachVolume, BeginSnapshot, Calibration, ChangedBlock, ControlError, ControlPlane, CrashImageView,
     CreateSnapshot, CreateVolume, DetachView, DetachVolume, Detached, FaultView, InitializationView,
-    LiveControl, ModifyVolume, Names, Progress, RecordVolume, RecordingView, RequestsView, SetFaults,
-    SnapshotView, TakeCrashImage, UnixTime, VolumeCounters, VolumeDetail, VolumeView, WrappedKey,
+    LiveControl, ModifyVolume, Names, OwnerRequest, Progress, RecordVolume, RecordingView, RequestsView,
+    SetFaults, SnapshotView, TakeCrashImage, UnixTime, VolumeCounters, VolumeDetail, VolumeIdentity,
+    VolumeView, WrappedKey,
 };
 use ebbtide_device::host::{Home, Host, HostOptions};
 use rusqlite::Connection;
@@ -71,6 +72,14 @@ impl ControlPlane for NamesOnly {
         RequestsView { since: UnixTime(0), operations: Vec::new() }
     }
 
+    fn changed_volumes(&self, _: bool) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn identity(&self, _: &str) -> Option<VolumeIdentity> {
+        None
+    }
+
     refuse! {
         ready() -> ();
         create_volume(&CreateVolume) -> VolumeDetail;
@@ -82,6 +91,7 @@ impl ControlPlane for NamesOnly {
         record_volume(&RecordVolume, Box<dyn Write + Send>) -> RecordingView;
         end_recording(&str) -> RecordingView;
         modify_volume(&ModifyVolume, Progress<'_>) -> VolumeDetail;
+        set_owner(&str, &OwnerRequest) -> ();
         delete_volume(&str) -> ();
         set_faults(&SetFaults) -> FaultView;
         take_crash_image(&TakeCrashImage) -> CrashImageView;

@@ -156,6 +156,13 @@ pub fn modified(volume: &VolumeView) -> Report {
     ])
 }
 
+/// The answer of `volume modify` where only the owner changes.
+#[must_use]
+pub fn given(volume: &VolumeView) -> Report {
+    let owner = volume.owner.as_ref().map(ToString::to_string).unwrap_or_default();
+    report(vec![finding(format!("volume {} belongs to {owner}", volume.name))])
+}
+
 /// The answer of `volume detach`.
 #[must_use]
 pub fn detached(name: &str, shadows: Option<&ShadowsView>, recording: Option<&RecordingView>) -> Report {
@@ -173,6 +180,8 @@ pub fn detached(name: &str, shadows: Option<&ShadowsView>, recording: Option<&Re
 pub fn show(detail: &VolumeDetail) -> Report {
     let volume = &detail.volume;
     let mut facts = vec![Fact::new("is", volume.description.as_str()), Fact::new("cost", cost(volume))];
+    facts.extend(volume.id.as_ref().map(|id| Fact::new("id", id.as_str())));
+    facts.extend(volume.owner.as_ref().map(|owner| Fact::new("owner", owner.to_string())));
     facts.extend(volume.damage.as_ref().map(|damage| Fact::new("damage", damage.as_str())));
     facts.extend(credits(volume).map(|credits| Fact::new("credits", credits)));
     facts.extend(volume.initialization.as_ref().map(|loading| Fact::new("loaded", loaded(loading))));

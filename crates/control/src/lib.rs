@@ -13,6 +13,8 @@
 //! - `plane` is the trait [`ControlPlane`], with the types of `request`, `view` and `error`.
 //! - [`state`] and [`record`] are pure: the operations that a volume's state permits ([`state::VolumeState::permits`]), what is
 //!   stored of a volume, and its model at a time.
+//! - `identity` has the id of a volume and its owner. The AWS endpoint follows the volumes by them
+//!   ([`ControlPlane::changed_volumes`]); every request takes an id in place of a volume's name.
 //! - [`protocol`] has what a command and the server of a home say to each other: requests, and a stream of replies.
 //! - `live` carries requests out on a host, and counts each by its operation (`request_counters`). `live::follow` feeds shadows and
 //!   a recording with the requests that a thread of `ebbtide-device` fetches from the engine. `live::blocks` is between the EBS
@@ -28,6 +30,7 @@
 pub mod document;
 mod error;
 mod fault;
+mod identity;
 mod live;
 mod observed;
 mod plane;
@@ -51,6 +54,7 @@ pub use ebbtide_device::store::{
 pub use ebbtide_volume::{MinuteMetrics, Nanos, OpStats, Stats, VolumeInterval};
 pub use error::{ControlError, ControlErrorKind, ForeignRecord, ResourceKind};
 pub use fault::{FaultError, FaultSetting, in_force};
+pub use identity::{Owner, OwnerError, OwnerRequest, VolumeIdentity, is_volume_id};
 pub use live::LiveControl;
 pub use observed::{ObservedAttachment, ObservedVolume, VolumeObserver};
 pub use plane::ControlPlane;

@@ -6,9 +6,9 @@ use ebbtide_device::host::{Calibration, Detached, Progress};
 
 use crate::{
     AttachVolume, BeginSnapshot, ChangedBlock, ControlError, CrashImageView, CreateSnapshot, CreateVolume,
-    DetachView, DetachVolume, FaultView, InitializationView, ModifyVolume, Names, RecordVolume,
+    DetachView, DetachVolume, FaultView, InitializationView, ModifyVolume, Names, OwnerRequest, RecordVolume,
     RecordingView, RequestsView, SetFaults, SnapshotView, TakeCrashImage, VolumeCounters, VolumeDetail,
-    VolumeView, WrappedKey,
+    VolumeIdentity, VolumeView, WrappedKey,
 };
 
 /// Everything that can be asked about volumes and done to them.
@@ -22,6 +22,8 @@ use crate::{
 /// [`ControlError::NotFound`] of a delete. A repeated create with the token of the first answers as the first
 /// did ([`CreateVolume::token`]).
 ///
+/// Wherever a volume that exists is named, its id does as well as its name.
+///
 /// `progress` receives a text, for people, of what is being done or waited for.
 pub trait ControlPlane: std::fmt::Debug + Send + Sync {
     /// Whether requests are taken.
@@ -30,7 +32,8 @@ pub trait ControlPlane: std::fmt::Debug + Send + Sync {
     /// [`ControlError::Stopping`].
     fn ready(&self) -> Result<(), ControlError>;
 
-    /// The counters of all requests but this one and [`Self::ready`]. It is answered after [`Self::stop`], too.
+    /// The counters of all requests but this one, [`Self::ready`], [`Self::changed_volumes`] and [`Self::identity`]. It is answered
+    /// after [`Self::stop`], too.
     fn requests(&self) -> RequestsView;
 
     /// Creates a volume.
@@ -107,6 +110,20 @@ pub trait ControlPlane: std::fmt::Debug + Send + Sync {
         request: &ModifyVolume,
         progress: Progress<'_>,
     ) -> Result<VolumeDetail, ControlError>;
+
+    /// Gives a volume to another owner. Nothing else of it changes.
+    ///
+    /// # Errors
+    /// A volume that is missing or on its way, or that another program made.
+    fn set_owner(&self, name: &str, owner: &OwnerRequest) -> Result<(), ControlError>;
+
+    /// The ids of the volumes that were created, modified, attached, detached, deleted or given to another owner since the last
+    /// call. With `anew` those of all volumes, and changes are noted from now on. For one reader: the AWS endpoint. Nobody has
+    /// asked for it, so that it is not counted, and it is answered after [`Self::stop`], too.
+    fn changed_volumes(&self, anew: bool) -> Vec<String>;
+
+    /// What is known quickly of the volume with an id; None without such a volume. As [`Self::changed_volumes`] it is not counted.
+    fn identity(&self, id: &str) -> Option<VolumeIdentity>;
 
     /// Deletes a detached volume and its data.
     ///

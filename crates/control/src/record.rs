@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::ForeignRecord;
-use crate::{ControlError, Optimizing};
+use crate::{ControlError, Optimizing, Owner};
 
 /// The control plane's part of a volume's metadata. The host keeps its own part (credits) next to
 /// it, under another key.
@@ -20,6 +20,12 @@ pub struct VolumeRecord {
     pub block_size: u32,
     /// Seed of its draws.
     pub seed: u64,
+    /// Its id, which it keeps; none in a store of before there were ids.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// Whose it is; none in a store of before there were owners.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<Owner>,
     /// What it was before the latest modification; none where it was never modified.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub modified_from: Option<String>,

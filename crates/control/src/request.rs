@@ -7,12 +7,12 @@ use ebbtide_device::host::Export;
 use ebbtide_device::store::WrappedKey;
 use serde::{Deserialize, Serialize};
 
-use crate::FaultSetting;
+use crate::{FaultSetting, OwnerRequest};
 
 /// A new volume.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CreateVolume {
-    /// Its name: a-z, 0-9, '.', '_' and '-', at most 63, the first a letter or digit.
+    /// Its name: a-z, 0-9, '.', '_' and '-', at most 63, the first a letter or digit. One of the form of an id is the id, too.
     pub name: String,
     /// What it is; what is left out takes the catalogue's default.
     pub spec: Spec,
@@ -34,6 +34,8 @@ pub struct CreateVolume {
     /// Data key of its own; none: it is plain, or has that of its snapshot. With a snapshot, all of its content is
     /// encrypted anew before the answer.
     pub key: Option<WrappedKey>,
+    /// Whose it is; none: the server's default owner's.
+    pub owner: Option<OwnerRequest>,
 }
 
 /// A volume to attach.

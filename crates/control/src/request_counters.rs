@@ -38,6 +38,7 @@ kinds! {
     RecordVolume "record",
     EndRecording "end-recording",
     ModifyVolume "modify",
+    SetOwner "owner",
     DeleteVolume "delete",
     SetFaults "fault",
     TakeCrashImage "crash-image",

@@ -6,13 +6,19 @@ use ebbtide_device::faults::Faults;
 use ebbtide_volume::{MinuteMetrics, Nanos, Stats};
 use serde::{Deserialize, Serialize};
 
-use crate::{ControlErrorKind, UnixTime};
+use crate::{ControlErrorKind, Owner, UnixTime};
 
 /// A volume, as `volume list` prints it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct VolumeView {
     /// Name.
     pub name: String,
+    /// Id, under which the AWS endpoint has it, and which commands take in place of the name; null of a volume that another program
+    /// made.
+    pub id: Option<String>,
+    /// Account and availability zone that it belongs to, as `ACCOUNT/ZONE`; null of a volume that another program made, and of one of
+    /// an earlier version's AWS endpoint until the endpoint is served.
+    pub owner: Option<Owner>,
     /// What it is, as text with every default written out.
     pub spec: String,
     /// One line for people; empty where the catalogue no longer knows the type.
@@ -518,6 +524,8 @@ pub struct FailureCount {
 pub struct VolumeCounters {
     /// Name.
     pub name: String,
+    /// Id; none of a volume that has none.
+    pub id: Option<String>,
     /// When the attachment began, by the clock of its volume. The counters began at zero then.
     pub since: Nanos,
     /// The counters now.

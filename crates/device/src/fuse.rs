@@ -31,7 +31,12 @@ pub const FILE_NAME: &str = "volume";
 /// What the source of our mounts begins with; the volume's name follows.
 const SOURCE: &str = "ebbtide:";
 
-const FILE: INodeNo = INodeNo(2);
+/// Number of the one file.
+pub const FILE: INodeNo = INodeNo(2);
+/// How the file is opened: requests pass by the page cache, several at a time.
+pub const OPEN_FLAGS: FopenFlags = FopenFlags::FOPEN_DIRECT_IO
+    .union(FopenFlags::FOPEN_PARALLEL_DIRECT_WRITES)
+    .union(FopenFlags::FOPEN_NOFLUSH);
 /// Threads that read requests. An I/O that the model lets pass at once is done on them, so there are
 /// more than two; eight were slower than four on two cores.
 const THREADS: usize = 4;
@@ -131,16 +136,7 @@ impl FuseExport {
         if let Some(ReclaimRisk { group, limit_bytes }) = reclaim::risk() {
             return Err(FuseError::WouldHang { group, limit_bytes });
         }
-        let mut config = Config::default();
-        config.mount_options = vec![
-            MountOption::FSName(format!("{SOURCE}{}", volume.name())),
-            MountOption::NoDev,
-            MountOption::NoSuid,
-            MountOption::NoExec,
-            MountOption::NoAtime,
-        ];
-        config.n_threads = Some(THREADS);
-        config.clone_fd = true;
+        let config = session_config(volume.name());
         let failed = |source: io::Error| match source.kind() {
             io::ErrorKind::PermissionDenied => FuseError::NotPermitted { dir: dir.to_owned(), source },
             io::ErrorKind::NotFound if !Path::new("/dev/fuse").exists() => FuseError::Unavailable(source),
@@ -229,6 +225,65 @@ impl FuseExport {
     }
 }
 
+/// Threads and mount options of a session. The source of its mount is `ebbtide:` and `name`.
+///
+/// It is public, as are [`negotiate`] and [`attributes`], for the bench that serves a file with nothing but this transport.
+#[must_use]
+pub fn session_config(name: &str) -> Config {
+    let mut config = Config::default();
+    config.mount_options = vec![
+        MountOption::FSName(format!("{SOURCE}{name}")),
+        MountOption::NoDev,
+        MountOption::NoSuid,
+        MountOption::NoExec,
+        MountOption::NoAtime,
+    ];
+    config.n_threads = Some(THREADS);
+    config.clone_fd = true;
+    config
+}
+
+/// Agrees with the kernel on how a session works.
+///
+/// # Errors
+/// A kernel whose FUSE has no asynchronous direct I/O, or that refuses a setting.
+pub fn negotiate(config: &mut KernelConfig) -> io::Result<()> {
+    // Without it the kernel waits for each direct I/O before it sends the next.
+    config
+        .add_capabilities(InitFlags::FUSE_ASYNC_DIO)
+        .map_err(|_| io::Error::other("this kernel's FUSE has no asynchronous direct I/O"))?;
+    let refused = |nearest| io::Error::other(format!("FUSE setting refused; nearest allowed {nearest}"));
+    config.set_max_write(MAX_WRITE).map_err(refused)?;
+    let refused = |nearest| io::Error::other(format!("FUSE setting refused; nearest allowed {nearest}"));
+    config.set_max_background(MAX_BACKGROUND).map_err(refused)?;
+    config.set_congestion_threshold(MAX_BACKGROUND).map_err(refused)?;
+    Ok(())
+}
+
+/// Attributes of the root directory, or of the one file with `size` bytes.
+#[must_use]
+pub fn attributes(ino: INodeNo, size: u64) -> FileAttr {
+    let is_root = ino == INodeNo::ROOT;
+    let size = if is_root { 0 } else { size };
+    FileAttr {
+        ino,
+        size,
+        blocks: size / 512,
+        atime: UNIX_EPOCH,
+        mtime: UNIX_EPOCH,
+        ctime: UNIX_EPOCH,
+        crtime: UNIX_EPOCH,
+        kind: if is_root { FileType::Directory } else { FileType::RegularFile },
+        perm: if is_root { 0o700 } else { 0o600 },
+        nlink: 1,
+        uid: rustix::process::getuid().as_raw(),
+        gid: rustix::process::getgid().as_raw(),
+        rdev: 0,
+        blksize: 4096,
+        flags: 0,
+    }
+}
+
 /// A mount of ours that `/proc/self/mountinfo` shows, alive or left behind by a killed process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mounted {
@@ -271,25 +326,7 @@ struct VolumeFile {
 
 impl VolumeFile {
     fn attr(&self, ino: INodeNo) -> FileAttr {
-        let is_root = ino == INodeNo::ROOT;
-        let size = if is_root { 0 } else { self.volume.size_bytes() };
-        FileAttr {
-            ino,
-            size,
-            blocks: size / 512,
-            atime: UNIX_EPOCH,
-            mtime: UNIX_EPOCH,
-            ctime: UNIX_EPOCH,
-            crtime: UNIX_EPOCH,
-            kind: if is_root { FileType::Directory } else { FileType::RegularFile },
-            perm: if is_root { 0o700 } else { 0o600 },
-            nlink: 1,
-            uid: rustix::process::getuid().as_raw(),
-            gid: rustix::process::getgid().as_raw(),
-            rdev: 0,
-            blksize: 4096,
-            flags: 0,
-        }
+        attributes(ino, self.volume.size_bytes())
     }
 
     fn submit(&self, command: Command, offset: u64, len: u32, reply: Reply) {
@@ -306,16 +343,7 @@ impl VolumeFile {
 
 impl Filesystem for VolumeFile {
     fn init(&mut self, _request: &fuser::Request, config: &mut KernelConfig) -> io::Result<()> {
-        // Without it the kernel waits for each direct I/O before it sends the next.
-        config
-            .add_capabilities(InitFlags::FUSE_ASYNC_DIO)
-            .map_err(|_| io::Error::other("this kernel's FUSE has no asynchronous direct I/O"))?;
-        let refused = |nearest| io::Error::other(format!("FUSE setting refused; nearest allowed {nearest}"));
-        config.set_max_write(MAX_WRITE).map_err(refused)?;
-        let refused = |nearest| io::Error::other(format!("FUSE setting refused; nearest allowed {nearest}"));
-        config.set_max_background(MAX_BACKGROUND).map_err(refused)?;
-        config.set_congestion_threshold(MAX_BACKGROUND).map_err(refused)?;
-        Ok(())
+        negotiate(config)
     }
 
     fn lookup(&self, _request: &fuser::Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
@@ -353,10 +381,7 @@ impl Filesystem for VolumeFile {
     }
 
     fn open(&self, _request: &fuser::Request, _ino: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
-        let flags = FopenFlags::FOPEN_DIRECT_IO
-            | FopenFlags::FOPEN_PARALLEL_DIRECT_WRITES
-            | FopenFlags::FOPEN_NOFLUSH;
-        reply.opened(FileHandle(0), flags);
+        reply.opened(FileHandle(0), OPEN_FLAGS);
     }
 
     fn read(
@@ -376,7 +401,8 @@ impl Filesystem for VolumeFile {
         if len == 0 {
             return reply.data(&[]);
         }
-        self.submit(Command::Read, offset, len, Reply::fuse(FuseReply::Read(reply)));
+        tracing::trace!(volume = self.volume.name(), operation = "read", offset, length = len, "asked");
+        self.volume.submit_read(offset, len, Reply::fuse(FuseReply::Read(reply)));
     }
 
     fn write(

@@ -1,7 +1,7 @@
 //! A block request on its way through the engine: what it asks for, its data, and the duty to
 //! answer it exactly once.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use ebbtide_volume::Op;
 use serde::{Deserialize, Serialize};
@@ -75,6 +75,13 @@ impl Reply {
     /// Answers.
     pub fn send(mut self, outcome: Outcome) {
         self.deliver(outcome);
+    }
+
+    /// Answers a read with data that the caller keeps.
+    pub(crate) fn send_read(mut self, outcome: Result<&[u8], IoError>, pool: &Arc<BufferPool>) {
+        if let Some(path) = self.0.take() {
+            path.deliver_read(outcome, pool);
+        }
     }
 
     fn deliver(&mut self, outcome: Outcome) {

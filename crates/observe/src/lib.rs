@@ -34,9 +34,7 @@ pub use host::{
 };
 pub use load::{Limited, LoadInterval, VolumeLoad};
 pub use metric::{Counter, Interval, Metric, Readings};
-pub use observation::{
-    Configured, FileSystem, NotSeen, Observation, Origin, REDO_SYNC_FLUSH_SHARE, Span,
-};
+pub use observation::{Configured, FileSystem, NotSeen, Observation, Origin, REDO_SYNC_FLUSH_SHARE, Span};
 pub use rates::{METRICS, Rates};
 pub use replica::worst_channel;
 pub use role::{Role, UnknownRole};

@@ -3,47 +3,8 @@
 use std::ops::ControlFlow;
 
 use ebbtide_volume::{Array, Instance, Nanos, Op, Stats};
-use hdrhistogram::Histogram;
 
-/// Latencies are kept with three significant digits: an error of at most 0.1%.
-const SIGNIFICANT_DIGITS: u8 = 3;
-
-/// A distribution of latencies, exact to 0.1%.
-#[derive(Debug, Clone)]
-pub struct Percentiles(Histogram<u64>);
-
-impl Default for Percentiles {
-    fn default() -> Self {
-        Self(Histogram::new(SIGNIFICANT_DIGITS).expect("three digits are within what a histogram takes"))
-    }
-}
-
-impl Percentiles {
-    pub(crate) fn record(&mut self, latency: Nanos) {
-        self.0.record(latency.0).expect("the histogram grows to any latency");
-    }
-
-    fn clear(&mut self) {
-        self.0.clear();
-    }
-
-    /// Adds another distribution.
-    pub fn add(&mut self, other: &Self) {
-        self.0.add(&other.0).expect("the histogram grows to any latency");
-    }
-
-    /// The latency that `quantile` (0 to 1) of the I/Os did not exceed; none without I/O.
-    #[must_use]
-    pub fn at(&self, quantile: f64) -> Option<Nanos> {
-        (!self.0.is_empty()).then(|| Nanos(self.0.value_at_quantile(quantile)))
-    }
-
-    /// How many I/Os it holds.
-    #[must_use]
-    pub fn count(&self) -> u64 {
-        self.0.len()
-    }
-}
+use crate::percentiles::Percentiles;
 
 /// One interval of virtual time on one volume: what completed in it.
 ///

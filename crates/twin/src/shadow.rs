@@ -4,7 +4,7 @@ use ebbtide_volume::{Array, Instance, Io, Nanos, Op, Stats};
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::sample::Percentiles;
+use crate::percentiles::Percentiles;
 
 /// Latencies by direction.
 #[derive(Debug, Clone, Default)]

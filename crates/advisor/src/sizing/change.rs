@@ -1,6 +1,7 @@
 //! The orders that make volumes what they are to be: for the AWS CLI, and for Terraform.
 
 use ebbtide_catalog::{Catalog, Raid0, Resolved, Spec, VolumeSpec};
+use ebbtide_text::seed::fnv1a;
 use ebbtide_volume::{GIB, KIB};
 
 use crate::facts::modifications;
@@ -144,9 +145,15 @@ fn resource_name(volume: &str) -> String {
         return "data".to_owned();
     }
     let allowed = |char: char| char.is_ascii_alphanumeric() || matches!(char, '_' | '-');
-    let name: String = volume.chars().map(|char| if allowed(char) { char } else { '_' }).collect();
-    let is_begun = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
-    if is_begun { name } else { format!("_{name}") }
+    let mut name: String = volume.chars().map(|char| if allowed(char) { char } else { '_' }).collect();
+    if !name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_') {
+        name.insert(0, '_');
+    }
+    // Names that differ only in what was replaced stay different: two resources of a module cannot share a name.
+    if name != volume {
+        name = format!("{name}_{:08x}", fnv1a(volume.bytes()) >> 32);
+    }
+    name
 }
 
 fn terraform(plan: &mut ChangePlan, name: &str, target: &Resolved) {

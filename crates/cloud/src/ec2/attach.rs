@@ -123,6 +123,10 @@ impl Ec2 {
             )));
         }
         multi_attach::check_device(volume, device)?;
+        if volume.occupied {
+            let message = format!("{} is already attached on this host by a command", volume.id);
+            return Err(ApiError::client("VolumeInUse", message));
+        }
         match volume.state(now) {
             Some("available") => {}
             Some("in-use") if volume.shape.multi_attach => multi_attach::may_join(volume, &instance.id, now)?,
@@ -245,6 +249,11 @@ impl Ec2 {
         let to_named = |at: &&Attachment| named == Some(at.instance.as_str());
         let found = volume.attachments_at(now).find(to_named).or_else(|| volume.attachments_at(now).next());
         let Some(attachment) = found else {
+            if volume.occupied {
+                let message =
+                    format!("Volume '{id}' is attached on this host by a command, and not to an instance.");
+                return Err(refuse::incorrect_state(message));
+            }
             let state = volume.state(now).unwrap_or("available");
             return Err(refuse::incorrect_state(format!("Volume '{id}' is in the '{state}' state.")));
         };

@@ -210,6 +210,7 @@ impl Ec2 {
             token: None,
             // Without one, that of the snapshot.
             key: data_key,
+            owner: Some(copy.owner_request()),
         })?;
         if lower.is_some() {
             let request = ModifyVolume {

@@ -278,7 +278,9 @@ impl Ec2 {
 fn of_record(volume: &Volume) -> Vec<Due> {
     match volume.stage {
         Stage::Ready => {
-            let of_new = std::iter::once(of_creation(volume)).chain(of_initialization(volume));
+            // Of a volume that a command made, no call was ever answered.
+            let creation = volume.name.is_none().then(|| of_creation(volume));
+            let of_new = creation.into_iter().chain(of_initialization(volume));
             let of_attachments = volume.attachments.iter().filter_map(|it| of_attachment(volume, it));
             of_new.chain(of_modification(volume)).chain(of_attachments).collect()
         }
@@ -313,7 +315,7 @@ pub(super) fn of_attachment(volume: &Volume, attachment: &Attachment) -> Option<
     })
 }
 
-fn of_deletion(volume: &Volume) -> Option<Due> {
+pub(super) fn of_deletion(volume: &Volume) -> Option<Due> {
     match volume.stage {
         Stage::Gone { until_ms } => Some(of_volume(volume, "deleteVolume", "deleted", until_ms)),
         Stage::Making | Stage::Ready | Stage::Binned { .. } => None,
@@ -321,7 +323,7 @@ fn of_deletion(volume: &Volume) -> Option<Due> {
 }
 
 /// Of the latest modification.
-fn of_modification(volume: &Volume) -> Vec<Due> {
+pub(super) fn of_modification(volume: &Volume) -> Vec<Due> {
     let Some(latest) = volume.modifications.last() else { return Vec::new() };
     let event = |result, at| of_volume(volume, "modifyVolume", result, at);
     vec![event("optimizing", latest.optimizing_ms), event("completed", latest.completes_ms)]

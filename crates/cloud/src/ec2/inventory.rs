@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::Ec2;
-use super::records::Power;
-use crate::monitoring::{Attached, Gauge, Inventory, Running, SHARED};
+use super::records::{Power, Stage, Volume};
+use crate::monitoring::{Attached, Gauge, Inventory, Recorded, Running, SHARED};
 
 impl Inventory for Ec2 {
     fn tick(&self, now_ms: u64) {
+        self.follow(now_ms);
         self.look_for_initialized(now_ms);
         self.empty_bin(now_ms);
         self.publish_due(now_ms);
@@ -28,6 +29,17 @@ impl Inventory for Ec2 {
             })
         });
         volumes.collect()
+    }
+
+    fn recorded(&self, volume: &str, now_ms: u64) -> Option<Recorded> {
+        let state = self.state.lock();
+        state.volumes().get(volume).and_then(|volume| recorded(volume, now_ms))
+    }
+
+    fn all_recorded(&self, (owner, region): (&str, &str), now_ms: u64) -> Vec<Recorded> {
+        let state = self.state.lock();
+        let own = state.volumes().values().filter(|volume| volume.owner == owner && volume.region == region);
+        own.filter_map(|volume| recorded(volume, now_ms)).collect()
     }
 
     fn running(&self, now_ms: u64) -> Vec<Running> {
@@ -79,4 +91,16 @@ impl Inventory for Ec2 {
         }));
         gauges
     }
+}
+
+/// Under which name the minutes of a volume are recorded while a command has it attached.
+fn recorded(volume: &Volume, now_ms: u64) -> Option<Recorded> {
+    (volume.stage == Stage::Ready).then(|| Recorded {
+        volume: volume.id.clone(),
+        name: volume.control_name().to_owned(),
+        owner: volume.owner.clone(),
+        region: volume.region.clone(),
+        kind: volume.shape_at(now_ms).kind.clone(),
+        since_ms: volume.created_ms,
+    })
 }

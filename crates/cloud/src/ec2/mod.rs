@@ -1,7 +1,7 @@
 //! The EC2 service, as far as EBS needs it: volumes, snapshots, tags, and stand-ins for instances.
 //!
-//! [`Ec2`] answers calls. Behind each volume is one of the control plane, with the id as its name. Records of what AWS
-//! knows besides are in `aws.db` of the home ([`db`]), and in memory ([`state`]). What must be done to both is done in
+//! [`Ec2`] answers calls. Behind each volume is one of the control plane, which knows it by its id: it has the id as its name, or
+//! a command made it ([`follow`]). What commands may do is in [`commands`]. Records of what AWS knows besides are in `aws.db` of the home ([`db`]), and in memory ([`state`]). What must be done to both is done in
 //! an order that a start after a kill can end or take back ([`reconcile`]). docs/decisions/ec2-state.md has the reasons.
 //!
 //! An action is a row of the table `actions!`; the records are `records.rs`, their places `state.rs` and `db.rs`. Which key a volume has
@@ -12,6 +12,7 @@ mod access;
 mod ask;
 mod attach;
 pub(crate) mod bin;
+mod commands;
 mod copy;
 mod copy_volumes;
 mod db;
@@ -26,6 +27,7 @@ mod events;
 mod exports;
 mod fast_restore;
 mod filter;
+mod follow;
 mod ids;
 mod images;
 mod instance_attributes;
@@ -48,6 +50,7 @@ mod quota;
 mod reconcile;
 mod records;
 mod refuse;
+mod remove;
 mod restore_credits;
 mod retention;
 mod shape;
@@ -69,8 +72,10 @@ use ebbtide_text::seed;
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
+pub use commands::{DeleteError, Hold, StoredRecords};
 pub use options::{AttachAs, DEVICE_LINKS, Options, Quotas, Timing};
-pub use owned::{OwnedIds, remove_device_links};
+pub use owned::remove_device_links;
+pub use places::{first_zone, is_zone};
 
 pub(crate) use places::is_region as is_enabled_region;
 
@@ -131,8 +136,12 @@ impl Ec2 {
             creating: Mutex::new(()),
             kms: None,
         };
-        ec2.reconcile()?;
+        let ids = ec2.reconcile()?;
         ec2.expect_again();
+        let mut state = ec2.state.lock();
+        // The time is not known here: what has begun until now has begun.
+        ec2.follow_these(&mut state, ids, u64::MAX)?;
+        drop(state);
         Ok(ec2)
     }
 }
@@ -238,6 +247,7 @@ impl Service for Ec2 {
             let message = format!("The action {} is not valid for this web service.", call.action);
             return Err(ApiError::client("InvalidAction", message));
         };
+        self.follow(call.now_ms);
         self.retry_detaches(call.now_ms);
         self.state.lock().sweep(call.now_ms, self.options.timing.terminated_ms)?;
         self.empty_bin(call.now_ms);

@@ -34,9 +34,6 @@ const FILTERS: [&str; 11] = [
     "volume-id",
 ];
 
-/// Modifications that a record keeps: more than any rate rule counts.
-const KEPT: usize = 8;
-
 const PAGING: Paging = Paging { bounds: 5..=500, name: "MaxResults", ids: Some("volumeModificationSet") };
 
 fn members(volume: &Volume, modification: &Modification, state: &str, progress: u64) -> Map<String, Value> {
@@ -197,9 +194,7 @@ impl Ec2 {
             Err(error) => return Err(error),
         }
         let mut changed = Volume { shape: modification.to.clone(), pending: None, ..volume };
-        changed.modifications.push(modification);
-        let surplus = changed.modifications.len().saturating_sub(KEPT);
-        changed.modifications.drain(..surplus);
+        changed.note_modification(modification);
         Ok(changed)
     }
 

@@ -1,23 +1,23 @@
-//! Which volumes and snapshots of a home EC2 has records of: what others may do to them would contradict the records.
+//! Which volumes and snapshots of a home EC2 has records of, while no endpoint is served.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::db::{Db, FILE};
+use super::links;
 use super::options::DEVICE_LINKS;
-use super::{Ec2, links};
 use crate::RecordsError;
 
-/// The ids of a home's records, while no [`Ec2`] is open that could change them.
+/// The ids of a home's records, while no [`Ec2`](super::Ec2) is open that could change them.
 #[derive(Debug, Default)]
-pub struct OwnedIds(BTreeSet<String>);
+pub(super) struct OwnedIds(BTreeSet<String>);
 
 impl OwnedIds {
     /// Reads them; none where the home never had an AWS endpoint.
     ///
     /// # Errors
     /// Records that cannot be read.
-    pub fn read(home: &Path) -> Result<Self, RecordsError> {
+    pub(super) fn read(home: &Path) -> Result<Self, RecordsError> {
         if !home.join(FILE).exists() {
             return Ok(Self::default());
         }
@@ -25,18 +25,8 @@ impl OwnedIds {
     }
 
     /// Whether a volume or snapshot of this name is one of them.
-    #[must_use]
-    pub fn has(&self, name: &str) -> bool {
+    pub(super) fn has(&self, name: &str) -> bool {
         self.0.contains(name)
-    }
-}
-
-impl Ec2 {
-    /// Whether a volume or snapshot of this name has a record.
-    #[must_use]
-    pub fn owns(&self, name: &str) -> bool {
-        let state = self.state.lock();
-        state.volumes().contains_key(name) || state.snapshots().contains_key(name)
     }
 }
 

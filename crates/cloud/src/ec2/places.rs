@@ -7,7 +7,7 @@ use super::access;
 use super::ask::{Ask, Members};
 use super::filter::{Filters, Tagged, Tags, one};
 use super::refuse;
-use crate::ApiError;
+use crate::{ApiError, sigv4};
 
 /// Regions that are enabled without being asked for, with the first part of their zones' ids and the letters of their
 /// zones. In AWS, which letter has which id differs by account; here the first has `az1`.
@@ -54,6 +54,24 @@ pub(super) fn zones(region: &str) -> Vec<Zone> {
 /// Whether a region is one of those that AWS enables without being asked.
 pub(crate) fn is_region(name: &str) -> bool {
     REGIONS.iter().any(|(region, ..)| *region == name)
+}
+
+/// The region of a zone by the zone's name.
+pub(super) fn region_of(zone: &str) -> &str {
+    zone.strip_suffix(|letter: char| letter.is_ascii_lowercase()).unwrap_or(zone)
+}
+
+/// Whether a text is the name of a zone of a region that the service answers for: `us-east-1a`.
+#[must_use]
+pub fn is_zone(name: &str) -> bool {
+    let region = region_of(name);
+    sigv4::is_region(region) && zones(region).iter().any(|zone| zone.name == name)
+}
+
+/// The name of the first zone of a region.
+#[must_use]
+pub fn first_zone(region: &str) -> String {
+    zones(region).into_iter().next().map(|zone| zone.name).unwrap_or_default()
 }
 
 /// The zone that a call names by name or by id; `required` refuses one without either.
@@ -196,4 +214,29 @@ const OPT_IN: &str = "opt-in-not-required";
 
 fn endpoint(region: &str) -> String {
     format!("ec2.{region}.{}", crate::partition::domain(region))
+}
+
+#[cfg(test)]
+mod tests {
+    use ebbtide_control::Owner;
+
+    use super::*;
+
+    #[test]
+    fn a_zone_is_one_of_the_letters_of_its_region() {
+        for zone in ["us-east-1a", "us-east-1f", "ap-northeast-1d", "us-gov-east-1c"] {
+            assert!(is_zone(zone), "{zone}");
+            assert_eq!(format!("{}{}", region_of(zone), &zone[zone.len() - 1..]), zone);
+        }
+        for other in ["", "a", "us-east-1", "us-east-1g", "ap-northeast-1b", "US-EAST-1a", "us-east-1-a"] {
+            assert!(!is_zone(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn the_owner_of_volumes_without_one_is_the_account_of_the_users_in_a_zone_that_exists() {
+        let owner = Owner::default();
+        assert_eq!(owner.account, crate::users::ACCOUNT);
+        assert_eq!(owner.zone, first_zone("us-east-1"));
+    }
 }

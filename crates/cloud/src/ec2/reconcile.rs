@@ -11,14 +11,16 @@ use super::records::{AttachStage, Attachment, Direct, Snapshot, Stage, Volume};
 use super::{Ec2, OpenError, links};
 
 impl Ec2 {
-    /// Makes records and volumes agree. Only what a record names is deleted: a volume that somebody made under a name of
-    /// this form stays.
-    pub(super) fn reconcile(&self) -> Result<(), OpenError> {
+    /// Makes records and volumes agree, and gives the ids of all volumes. Only what a record names is deleted: a volume that
+    /// somebody made under a name of this form stays.
+    pub(super) fn reconcile(&self) -> Result<Vec<String>, OpenError> {
+        let ids = self.control.changed_volumes(true);
         let names = self.control.names()?;
-        let volumes: BTreeSet<String> = names.volumes.into_iter().collect();
+        // One without an id, whose metadata another program wrote, is known by its name.
+        let volumes: BTreeSet<String> = names.volumes.into_iter().chain(ids.iter().cloned()).collect();
         let snapshots: BTreeSet<String> = names.snapshots.into_iter().collect();
         let pending: BTreeSet<String> = names.pending.into_iter().collect();
-        self.warn_of_unknown(&volumes, &snapshots);
+        self.warn_of_unknown(&snapshots);
         self.clear_links();
         // Few records need anything: only those are copied.
         let unsettled = |volume: &&Volume| {
@@ -43,7 +45,7 @@ impl Ec2 {
         for snapshot in records {
             self.settle_snapshot(snapshot, &snapshots, &pending)?;
         }
-        Ok(())
+        Ok(ids)
     }
 
     /// Removes the links of this home's volumes.
@@ -53,19 +55,13 @@ impl Ec2 {
         }
     }
 
-    fn warn_of_unknown(&self, volumes: &BTreeSet<String>, snapshots: &BTreeSet<String>) {
+    fn warn_of_unknown(&self, snapshots: &BTreeSet<String>) {
         let state = self.state.lock();
-        let volumes =
-            volumes.iter().filter(|id| Kind::Volume.is_id(id) && !state.volumes().contains_key(*id));
-        let snapshots =
+        let unknown =
             snapshots.iter().filter(|id| Kind::Snapshot.is_id(id) && !state.snapshots().contains_key(*id));
-        let (volumes, snapshots) = (volumes.count(), snapshots.count());
-        if volumes + snapshots > 0 {
-            tracing::warn!(
-                volumes,
-                snapshots,
-                "volumes or snapshots have names of EC2, but no record: they stay"
-            );
+        let snapshots = unknown.count();
+        if snapshots > 0 {
+            tracing::warn!(snapshots, "snapshots have names of EC2, but no record: they stay");
         }
     }
 
@@ -83,6 +79,10 @@ impl Ec2 {
             Stage::Gone { .. } => return self.forget_volume(&volume.id, exists),
             // It keeps its data, and has no attachment.
             Stage::Binned { .. } => return Ok(()),
+            // A command has deleted it meanwhile.
+            Stage::Ready if !exists && volume.name.is_some() => {
+                return self.note(Change::DropVolume(volume.id));
+            }
             Stage::Ready => {}
         }
         let before = volume.clone();

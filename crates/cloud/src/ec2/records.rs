@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 
+use ebbtide_control::OwnerRequest;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::filter::Tags;
@@ -152,6 +153,11 @@ impl Attachment {
         )
     }
 
+    /// Whether the control plane has it attached for the instance, or attaches or detaches it.
+    pub(super) const fn has_device(&self) -> bool {
+        self.holds() && !self.without_device
+    }
+
     /// Whether the instance has the device, or is getting or giving it up.
     pub(super) const fn holds(&self) -> bool {
         !matches!(self.stage, AttachStage::Gone { .. } | AttachStage::Failed { .. })
@@ -179,6 +185,9 @@ impl Copied {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Volume {
     pub(super) id: String,
+    /// Its name in the control plane, where a command made it; none: the id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) name: Option<String>,
     pub(super) owner: String,
     pub(super) region: String,
     pub(super) zone: String,
@@ -229,9 +238,32 @@ pub(super) struct Volume {
     pub(super) pending: Option<Modification>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) token: Option<String>,
+    /// Whether a command has it attached. It is not stored: the control plane knows it.
+    #[serde(skip)]
+    pub(super) occupied: bool,
 }
 
+/// Modifications that a record keeps: more than any rate rule counts.
+const KEPT: usize = 8;
+
 impl Volume {
+    /// Its name in the control plane.
+    pub(super) fn control_name(&self) -> &str {
+        self.name.as_deref().unwrap_or(&self.id)
+    }
+
+    /// Account and zone, as the control plane stores them.
+    pub(super) fn owner_request(&self) -> OwnerRequest {
+        OwnerRequest { account: self.owner.clone(), zone: Some(self.zone.clone()) }
+    }
+
+    /// Adds the latest modification.
+    pub(super) fn note_modification(&mut self, latest: Modification) {
+        self.modifications.push(latest);
+        let surplus = self.modifications.len().saturating_sub(KEPT);
+        self.modifications.drain(..surplus);
+    }
+
     /// Its state; none once it is gone, or as long as no call has answered with it.
     pub(super) fn state(&self, now: u64) -> Option<&'static str> {
         Some(match self.stage {
@@ -243,7 +275,7 @@ impl Volume {
             }
             Stage::Ready if self.lost => "error",
             Stage::Ready if now < self.available_ms => "creating",
-            Stage::Ready if self.attachments_at(now).next().is_some() => "in-use",
+            Stage::Ready if self.occupied || self.attachments_at(now).next().is_some() => "in-use",
             Stage::Ready => "available",
         })
     }

@@ -41,6 +41,8 @@ pub(super) struct State {
     swept_ms: u64,
     /// When the recycle bin was last looked through.
     pub(super) emptied_ms: u64,
+    /// Whether changes of volumes by commands could not be recorded.
+    pub(super) is_behind: bool,
 }
 
 impl State {
@@ -59,6 +61,7 @@ impl State {
             busy: BTreeMap::new(),
             swept_ms: 0,
             emptied_ms: 0,
+            is_behind: false,
         };
         for volume in &volumes {
             for attachment in &volume.attachments {
@@ -88,8 +91,10 @@ impl State {
 
     fn apply(&mut self, change: Change) {
         match change {
-            Change::Volume(volume) => {
+            Change::Volume(mut volume) => {
                 let id = volume.id.clone();
+                // A change that began before a command attached or detached it knows nothing of that.
+                volume.occupied = self.volumes.get(&id).is_some_and(|before| before.occupied);
                 let instances: Vec<_> = volume.attachments.iter().map(|at| at.instance.clone()).collect();
                 let before = self.volumes.insert(id.clone(), volume);
                 self.forget_instances_of(before);
@@ -116,6 +121,13 @@ impl State {
             Change::DropToken(key) => drop(self.tokens.remove(&key)),
             Change::Setting(setting) => drop(self.settings.insert(setting.key.clone(), setting)),
             Change::DropSetting(key) => drop(self.settings.remove(&key)),
+        }
+    }
+
+    /// Notes whether a command has a volume attached.
+    pub(super) fn occupy(&mut self, id: &str, is_occupied: bool) {
+        if let Some(volume) = self.volumes.get_mut(id) {
+            volume.occupied = is_occupied;
         }
     }
 

@@ -14,10 +14,12 @@ use super::filter::Tags;
 use super::ids::Kind;
 use super::places::{self, Zone};
 use super::records::{Copied, Snapshot, Stage, Volume};
+use super::remove::{self, RemoveError};
 use super::shape::{self, Asked, Provision};
 use super::state::{State, client_token, use_token};
 use super::{Ec2, bin, describe_volumes, multi_attach, quota, refuse, tags, tier};
 use crate::ApiError;
+use crate::service::with_causes;
 
 /// Logical block size of volumes, as the device of most instance types reports it.
 pub(super) const BLOCK_BYTES: u32 = 512;
@@ -192,6 +194,7 @@ impl Ec2 {
         let data_key = self.data_key(key, &id)?;
         let volume = Volume {
             id: id.clone(),
+            name: None,
             owner: ask.account().to_owned(),
             region: ask.region().to_owned(),
             zone: wanted.zone.name,
@@ -214,6 +217,7 @@ impl Ec2 {
             modifications: Vec::new(),
             pending: None,
             token: client_token(ask)?.map(str::to_owned),
+            occupied: false,
         };
         if let Found::Unusable(named, problem) = key {
             // AWS looks at the key after its answer.
@@ -274,6 +278,7 @@ impl Ec2 {
             region: None,
             token: None,
             key: data_key,
+            owner: Some(volume.owner_request()),
         };
         // To encrypt a snapshot anew takes the time of its data: the records are free meanwhile.
         let created = if is_slow {
@@ -298,6 +303,10 @@ impl Ec2 {
                 format!("Volume {id} is currently attached to {}", attachment.instance),
             ));
         }
+        if volume.occupied {
+            let message = format!("Volume {id} is currently attached on this host by a command");
+            return Err(ApiError::client("VolumeInUse", message));
+        }
         self.remove_volume(ask.now(), &mut state, volume)?;
         Ok(Map::new())
     }
@@ -320,15 +329,9 @@ impl Ec2 {
         volume: Volume,
     ) -> Result<(), ApiError> {
         let until_ms = now + self.options.timing.deleting_ms;
-        let gone = Volume { stage: Stage::Gone { until_ms }, attachments: Vec::new(), ..volume.clone() };
-        let id = gone.id.clone();
-        state.commit(vec![Change::Volume(gone)])?;
-        match self.control.delete_volume(&id) {
-            Ok(()) | Err(ControlError::NotFound { .. }) => Ok(()),
-            Err(error) => {
-                state.commit(vec![Change::Volume(volume)])?;
-                Err(refuse::of_control(&error))
-            }
-        }
+        remove::for_good(&*self.control, state, volume, until_ms).map_err(|error| match error {
+            RemoveError::Control(error) => refuse::of_control(&error),
+            RemoveError::Records(error) => refuse::internal(with_causes(&error)),
+        })
     }
 }

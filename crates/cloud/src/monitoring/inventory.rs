@@ -6,7 +6,7 @@ pub const SHARED: &str = "multi-attach";
 /// An attached volume, with what CloudWatch's dimensions and owners need.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Attached {
-    /// The id of the volume, which is its name in the control plane.
+    /// The id of the volume.
     pub volume: String,
     /// The account that it belongs to.
     pub owner: String,
@@ -16,6 +16,23 @@ pub struct Attached {
     pub instance: String,
     /// Its type, such as `gp3`; with Multi-Attach `io2/` and [`SHARED`].
     pub kind: String,
+}
+
+/// A volume whose minutes are recorded under its name alone while a command has it attached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recorded {
+    /// The id of the volume.
+    pub volume: String,
+    /// Its name in the control plane.
+    pub name: String,
+    /// The account that it belongs to.
+    pub owner: String,
+    /// Its Region.
+    pub region: String,
+    /// Its type, such as `gp3`.
+    pub kind: String,
+    /// When it was created, in milliseconds since 1970. Earlier minutes are those of another volume of its name.
+    pub since_ms: u64,
 }
 
 /// A running instance.
@@ -51,6 +68,12 @@ pub trait Inventory: std::fmt::Debug + Send + Sync {
 
     /// The attached volumes at a time, in milliseconds since 1970.
     fn attached(&self, now_ms: u64) -> Vec<Attached>;
+
+    /// A volume by its id, at a time in milliseconds since 1970; None of one that is not there.
+    fn recorded(&self, volume: &str, now_ms: u64) -> Option<Recorded>;
+
+    /// All volumes of an account in a Region, at a time in milliseconds since 1970.
+    fn all_recorded(&self, account: (&str, &str), now_ms: u64) -> Vec<Recorded>;
 
     /// The running instances at a time, in milliseconds since 1970.
     fn running(&self, now_ms: u64) -> Vec<Running>;

@@ -38,7 +38,7 @@ pub use db::{Bounds, DbError};
 pub use delivery::{Delivery, Sinks};
 pub(crate) use events::Envelope;
 pub use events::{EventFile, EventPlace, EventSink};
-pub use inventory::{Attached, Gauge, Inventory, Running, SHARED};
+pub use inventory::{Attached, Gauge, Inventory, Recorded, Running, SHARED};
 pub use webhook::{Webhook, WebhookError};
 
 use alarms::Alarms;

@@ -83,8 +83,13 @@ impl Monitoring {
         Selected { metric, values }: &Selected,
         minutes: Range<u64>,
     ) -> Result<Vec<(u64, f64)>, DbError> {
-        let store = self.history.store();
         let last = values.last().map_or("", String::as_str);
+        // Before the history is taken. The type is that at the end of the minutes.
+        let recorded = match metric.by {
+            By::Volume => self.inventory.recorded(last, minutes.end.saturating_mul(60_000)),
+            _ => None,
+        };
+        let store = self.history.store();
         let value = match &metric.source {
             Source::Counters(value) => value,
             Source::Instance(value) => {
@@ -96,7 +101,8 @@ impl Monitoring {
             Source::Gauge => return Ok(recorded::gauges(&store, account, metric.name, values, minutes)?),
         };
         let instance = (metric.by == By::VolumeAndInstance).then(|| values[0].as_str());
-        let found = recorded::minutes(&store, account, last, instance, minutes)?.into_iter();
+        let volume = (last, recorded.as_ref());
+        let found = recorded::minutes(&store, account, volume, instance, minutes)?.into_iter();
         let found = found.filter(|(_, (kind, _))| metric.is_of(kind));
         Ok(found.filter_map(|(minute, (_, counters))| Some((minute, value(&counters.metrics())?))).collect())
     }
@@ -127,7 +133,8 @@ impl Monitoring {
             if ask.input.text("Namespace").is_some_and(|wanted| wanted != namespace) {
                 continue;
             }
-            let all = self.published(ask.account(), metrics, ask.input.text("MetricName"), since);
+            let now_ms = ask.call.now_ms;
+            let all = self.published(ask.account(), metrics, ask.input.text("MetricName"), (since, now_ms));
             for (metric, values) in all.map_err(|error| refuse::internal(&error))? {
                 let dimensions: Vec<_> = metric.by.names().iter().copied().zip(values).rev().collect();
                 let is_there = |(name, value): &(&str, Option<&str>)| {
@@ -154,10 +161,12 @@ impl Monitoring {
         account: (&str, &str),
         metrics: &'static [Metric],
         name: Option<&str>,
-        since: u64,
+        (since, now_ms): (u64, u64),
     ) -> Result<Vec<(&'static Metric, Vec<String>)>, DbError> {
+        // Before the history is taken.
+        let volumes = self.inventory.all_recorded(account, now_ms);
         let store = self.history.store();
-        let series = recorded::series(&store, account)?;
+        let series = recorded::series(&store, account, &volumes)?;
         let mut found = Vec::new();
         for metric in metrics.iter().filter(|metric| name.is_none_or(|name| name == metric.name)) {
             if matches!(metric.source, Source::Gauge) {
@@ -169,12 +178,17 @@ impl Monitoring {
             for row in series.iter().filter(|row| recorded::is_active(row, metric.family, since)) {
                 // None for an instance itself.
                 let volume = row.key.label("volume");
-                let instance = row.key.label("instance").unwrap_or_default();
-                if volume.is_none() != (metric.by == By::Instance)
-                    || !metric.is_shared() && instance.is_empty()
-                {
+                // None where a command has the volume, and empty with Multi-Attach.
+                let instance = row.key.label("instance");
+                let has_metric = match instance {
+                    None => metric.by == By::Volume,
+                    Some("") => metric.is_shared(),
+                    Some(_) => true,
+                };
+                if volume.is_none() != (metric.by == By::Instance) || !has_metric {
                     continue;
                 }
+                let instance = instance.unwrap_or_default();
                 let values = match (metric.by, volume) {
                     (By::VolumeAndInstance, Some(volume)) => vec![instance.to_owned(), volume.to_owned()],
                     // The same metric of the same volume on another instance.

@@ -9,10 +9,10 @@ use ebbtide_history::{
     Store, Tier, VOLUME, Value, VolumeMinute,
 };
 
-use super::Monitoring;
 use super::instance_minute::InstanceMinute;
-use super::inventory::{Attached, Gauge, Running};
+use super::inventory::{Attached, Gauge, Recorded, Running};
 use super::metrics::Family;
+use super::{MINUTE_MS, Monitoring};
 
 /// Account and Region.
 type Account<'a> = (&'a str, &'a str);
@@ -45,17 +45,20 @@ fn key_of_volume(attached: &Attached) -> SeriesKey {
 }
 
 impl Monitoring {
-    /// What attached volumes and running instances have counted. A volume that EC2 does not have has nothing but its name.
+    /// What attached volumes and running instances have counted. A volume that no instance has, has nothing but its name, under
+    /// which the commands' own history finds it.
     pub(super) fn readings(&self, now_ms: u64) -> Result<Vec<Reading>, ControlError> {
         let attached = self.inventory.attached(now_ms);
         let counters = self.control.counters()?;
         let running = self.inventory.running(now_ms);
-        let mut by_name: BTreeMap<String, VolumeCounters> =
-            counters.into_iter().map(|counters| (counters.name.clone(), counters)).collect();
+        let by_id = |counters: VolumeCounters| {
+            (counters.id.clone().unwrap_or_else(|| counters.name.clone()), counters)
+        };
+        let mut by_id: BTreeMap<String, VolumeCounters> = counters.into_iter().map(by_id).collect();
         let mut left: BTreeMap<(String, String, String), Balances> = BTreeMap::new();
         let mut readings = Vec::with_capacity(attached.len() + running.len());
         for attached in attached {
-            let Some(VolumeCounters { since, stats, instance, .. }) = by_name.remove(&attached.volume) else {
+            let Some(VolumeCounters { since, stats, instance, .. }) = by_id.remove(&attached.volume) else {
                 continue;
             };
             let key = key_of_volume(&attached);
@@ -73,26 +76,40 @@ impl Monitoring {
             let stats = Stats { at: Nanos(now_ms.saturating_mul(1_000_000)), ..Stats::default() };
             readings.push(Reading { key, kind: INSTANCE.to_owned(), since: Nanos::ZERO, stats, balances });
         }
-        readings.extend(
-            by_name
-                .into_values()
-                .map(|VolumeCounters { name, since, stats, .. }| Reading::of_volume(name, since, stats)),
-        );
+        readings.extend(by_id.into_iter().map(|(id, VolumeCounters { name, since, stats, .. })| {
+            let kind = self.inventory.recorded(&id, now_ms).map(|recorded| recorded.kind);
+            Reading { kind: kind.unwrap_or_default(), ..Reading::of_volume(name, since, stats) }
+        }));
         Ok(readings)
     }
 }
 
-/// The minutes of a volume, on one instance or on all, with its type in each.
+/// The minutes of a volume, on one instance or on all, with its type in each. `recorded` adds those in which a command had it
+/// attached.
 pub(super) fn minutes(
     store: &Store,
     (owner, region): Account<'_>,
-    volume: &str,
+    (volume, recorded): (&str, Option<&Recorded>),
     instance: Option<&str>,
     minutes: Range<u64>,
 ) -> Result<BTreeMap<u64, (String, VolumeMinute)>, HistoryError> {
     let mut labels = vec![("volume", volume), ("owner", owner), ("region", region)];
     labels.extend(instance.map(|instance| ("instance", instance)));
-    store.volume_minutes(&labels, minutes)
+    let mut found = store.volume_minutes(&labels, minutes.clone())?;
+    let recorded = recorded.filter(|recorded| recorded.owner == owner && recorded.region == region);
+    if let (None, Some(recorded)) = (instance, recorded) {
+        let start = minutes.start.max(recorded.since_ms / MINUTE_MS);
+        let key = SeriesKey::volume(recorded.name.clone());
+        store.scan_key(Tier::Minute, &key, start..minutes.end.max(start), |point| {
+            let minute = VolumeMinute::read(point.layout, point.values);
+            // An instance and a command can have had it in one minute.
+            let whole = found.get(&point.number).map_or(minute, |(_, earlier)| earlier.then(&minute));
+            // A server without the endpoint does not record the type.
+            let kind = if point.kind.is_empty() { recorded.kind.as_str() } else { point.kind };
+            found.insert(point.number, (kind.to_owned(), whole));
+        })?;
+    }
+    Ok(found)
 }
 
 /// The minutes of an instance, with all its volumes together. Volumes with Multi-Attach are of no instance.
@@ -121,16 +138,47 @@ pub(super) fn instance_minutes(
     Ok(found.into_iter().map(whole).collect())
 }
 
-/// All volumes and instances of an account and Region that ever published, instances first, by their ids.
-pub(super) fn series(store: &Store, (owner, region): Account<'_>) -> Result<Vec<SeriesRow>, HistoryError> {
+/// All volumes and instances of an account and Region that ever published, instances first, by their ids. `recorded` are its
+/// volumes: a series of one that a command had attached has no label `instance`.
+pub(super) fn series(
+    store: &Store,
+    (owner, region): Account<'_>,
+    recorded: &[Recorded],
+) -> Result<Vec<SeriesRow>, HistoryError> {
     let mut rows =
         store.series(Selector { subject: None, labels: &[("owner", owner), ("region", region)] })?;
     rows.retain(|row| row.key.subject() != GAUGE);
+    rows.extend(named_series(store, recorded)?);
     rows.sort_by(|a, b| {
         let ids = |row: &SeriesRow| ["volume", "instance"].map(|name| row.key.label(name).map(str::to_owned));
         ids(a).cmp(&ids(b))
     });
     Ok(rows)
+}
+
+/// The series of volumes that are recorded under their names alone, with their ids in place of the names.
+fn named_series(store: &Store, recorded: &[Recorded]) -> Result<Vec<SeriesRow>, HistoryError> {
+    if recorded.is_empty() {
+        return Ok(Vec::new());
+    }
+    let by_name: BTreeMap<&str, &Recorded> =
+        recorded.iter().map(|recorded| (recorded.name.as_str(), recorded)).collect();
+    let rows = store.series(Selector { subject: Some(VOLUME), labels: &[] })?.into_iter();
+    let renamed = rows.filter(|row| row.key.label("owner").is_none()).filter_map(|row| {
+        let recorded = by_name.get(row.key.label("volume")?)?;
+        // Another volume of its name had it.
+        if row.latest_minute < recorded.since_ms / MINUTE_MS {
+            return None;
+        }
+        let labels = [("owner", &recorded.owner), ("region", &recorded.region), ("volume", &recorded.volume)];
+        let key = SeriesKey::new(VOLUME, labels.map(|(name, value)| (name, value.clone())));
+        // A server without the endpoint records no marks.
+        let families = [Family::Burst, Family::Provisioned, Family::Checked];
+        let marks = families.into_iter().filter(|family| family.has(&recorded.kind));
+        let marks = marks.filter_map(|family| Some((family.mark()?.to_owned(), row.latest_minute)));
+        Some(SeriesRow { key, latest_minute: row.latest_minute, marks: marks.collect() })
+    });
+    Ok(renamed.collect())
 }
 
 // ---- Metrics that are neither of volumes nor of instances -------------------------------------------------------------

@@ -5,6 +5,7 @@ mod access;
 mod attach;
 mod bin;
 mod block_device;
+mod commands;
 mod copy_volumes;
 mod direct;
 mod encryption;

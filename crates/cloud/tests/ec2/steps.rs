@@ -8,8 +8,9 @@ use ebbtide_cloud::ec2::Ec2;
 use ebbtide_control::{
     AttachVolume, BeginSnapshot, Calibration, ChangedBlock, ControlError, ControlPlane, CrashImageView,
     CreateSnapshot, CreateVolume, DetachView, DetachVolume, Detached, FaultView, InitializationView,
-    LiveControl, ModifyVolume, Names, Progress, RecordVolume, RecordingView, RequestsView, SetFaults,
-    SnapshotView, TakeCrashImage, VolumeCounters, VolumeDetail, VolumeView, WrappedKey,
+    LiveControl, ModifyVolume, Names, OwnerRequest, Progress, RecordVolume, RecordingView, RequestsView,
+    SetFaults, SnapshotView, TakeCrashImage, VolumeCounters, VolumeDetail, VolumeIdentity, VolumeView,
+    WrappedKey,
 };
 use serde_json::{Value, json};
 
@@ -50,6 +51,14 @@ macro_rules! steps {
                 self.inner.requests()
             }
 
+            fn changed_volumes(&self, anew: bool) -> Vec<String> {
+                self.inner.changed_volumes(anew)
+            }
+
+            fn identity(&self, id: &str) -> Option<VolumeIdentity> {
+                self.inner.identity(id)
+            }
+
             $(fn $name(&self, $($argument: $kind),*) -> Result<$answer, ControlError> {
                 self.step(stringify!($name), |inner| inner.$name($($argument),*))
             })*
@@ -68,6 +77,7 @@ steps! {
     record_volume(request: &RecordVolume, output: Box<dyn Write + Send>) -> RecordingView;
     end_recording(name: &str) -> RecordingView;
     modify_volume(request: &ModifyVolume, progress: Progress<'_>) -> VolumeDetail;
+    set_owner(name: &str, owner: &OwnerRequest) -> ();
     delete_volume(name: &str) -> ();
     set_faults(request: &SetFaults) -> FaultView;
     take_crash_image(request: &TakeCrashImage) -> CrashImageView;

@@ -242,6 +242,7 @@ fn a_volume_of_somebody_else_in_the_home_is_neither_shown_nor_touched() {
         region: None,
         token: None,
         key: None,
+        owner: None,
     };
     rig.control.create_volume(&request).unwrap();
     let rig = rig.reopened();

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use ebbtide_cloud::monitoring::Recorded;
 use ebbtide_volume::Op;
 use serde_json::json;
 
@@ -46,6 +47,39 @@ fn a_known_sequence_of_io_has_the_values_counted_by_hand() {
     for metric in ["BurstBalance", "VolumeThroughputPercentage", "VolumeConsumedReadWriteOps"] {
         assert_eq!(rig.minutes::<2>(DB, metric, "Average"), [None, None], "{metric}");
     }
+}
+
+#[test]
+fn a_volume_that_a_command_has_attached_has_its_metrics_under_its_id() {
+    let rig = Rig::new();
+    let of_command = Recorded {
+        volume: DB.to_owned(),
+        name: "db".to_owned(),
+        owner: ACCOUNT.to_owned(),
+        region: REGION.to_owned(),
+        kind: "gp2".to_owned(),
+        since_ms: START * 1_000,
+    };
+    rig.volumes.of_commands.lock().unwrap().push(of_command);
+    rig.attach("db", "gp2:size=100GiB");
+    rig.drive("db", 60, (Op::Write, 4, 20));
+    rig.pass(60);
+    assert_eq!(rig.minutes::<2>(DB, "VolumeWriteOps", "Sum"), [Some(1_200.0), Some(0.0)]);
+    assert!(rig.minutes::<1>(DB, "BurstBalance", "Average")[0].is_some());
+    assert_eq!(rig.minutes::<1>(DB, "VolumeAvgIOPS", "Average"), [None], "no instance has it");
+    let wanted = json!({"Dimensions": [{"Name": "VolumeId", "Value": DB}]});
+    let listed = rig.call("ListMetrics", wanted.clone());
+    let rows = listed["Metrics"].as_array().unwrap();
+    let names: BTreeSet<&str> = rows.iter().map(|row| row["MetricName"].as_str().unwrap()).collect();
+    assert_eq!(names.len(), rows.len(), "each once: {listed}");
+    for (name, is_listed) in [("VolumeWriteOps", true), ("BurstBalance", true), ("VolumeAvgIOPS", false)] {
+        assert_eq!(names.contains(name), is_listed, "{name}: {listed}");
+    }
+    let other = rig.attempt_as("210987654321", REGION, "ListMetrics", &wanted).unwrap();
+    assert_eq!(other["Metrics"], json!([]));
+    // What was recorded before the volume was created is that of another one of its name.
+    rig.volumes.of_commands.lock().unwrap()[0].since_ms = (START + 60) * 1_000;
+    assert_eq!(rig.minutes::<2>(DB, "VolumeWriteOps", "Sum"), [None, Some(0.0)]);
 }
 
 #[test]

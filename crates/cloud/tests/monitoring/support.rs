@@ -7,14 +7,17 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use ebbtide_catalog::{Catalog, Spec};
-use ebbtide_cloud::monitoring::{Attached, EventSink, Gauge, Inventory, Monitoring, Options, Running};
+use ebbtide_cloud::monitoring::{
+    Attached, EventSink, Gauge, Inventory, Monitoring, Options, Recorded, Running,
+};
 use ebbtide_cloud::wire::conforms;
 use ebbtide_cloud::{Access, ApiError, Authorizer, Call, Caller, Service as _};
 use ebbtide_control::{
     AttachVolume, BeginSnapshot, Calibration, ChangedBlock, ControlError, ControlPlane, CrashImageView,
     CreateSnapshot, CreateVolume, DetachView, DetachVolume, Detached, FaultView, InitializationView,
-    InstanceBalances, ModifyVolume, Names, Progress, RecordVolume, RecordingView, RequestsView, SetFaults,
-    SnapshotView, TakeCrashImage, UnixTime, VolumeCounters, VolumeDetail, VolumeView, WrappedKey,
+    InstanceBalances, ModifyVolume, Names, OwnerRequest, Progress, RecordVolume, RecordingView, RequestsView,
+    SetFaults, SnapshotView, TakeCrashImage, UnixTime, VolumeCounters, VolumeDetail, VolumeIdentity,
+    VolumeView, WrappedKey,
 };
 use ebbtide_volume::{Array, Instance, Io, Nanos, Op};
 use rand_core::SeedableRng as _;
@@ -37,6 +40,8 @@ pub(crate) struct Volumes {
     pub(crate) is_stopping: AtomicBool,
     /// Whether the instance runs. Volumes are attached to it in any case.
     pub(crate) is_running: AtomicBool,
+    /// Volumes that commands have attached: no instance has them.
+    pub(crate) of_commands: Mutex<Vec<Recorded>>,
     /// What is published besides in each minute.
     pub(crate) gauges: Mutex<Vec<Gauge>>,
 }
@@ -63,10 +68,15 @@ impl ControlPlane for Volumes {
             return Err(ControlError::Stopping);
         }
         let now = Nanos(self.now.load(Ordering::Relaxed));
+        let of_commands = self.of_commands.lock().unwrap().clone();
         let mut all = self.all.lock().unwrap();
         let instance = self.instance.lock().unwrap();
         let counters = all.iter_mut().map(|(name, volume)| VolumeCounters {
             name: name.clone(),
+            id: of_commands
+                .iter()
+                .find(|recorded| recorded.name == *name)
+                .map(|recorded| recorded.volume.clone()),
             since: volume.since,
             stats: volume.array.stats(now),
             instance: instance.as_ref().map(|instance| InstanceBalances {
@@ -81,6 +91,14 @@ impl ControlPlane for Volumes {
         RequestsView { since: UnixTime(0), operations: Vec::new() }
     }
 
+    fn changed_volumes(&self, _: bool) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn identity(&self, _: &str) -> Option<VolumeIdentity> {
+        None
+    }
+
     refuse! {
         ready() -> ();
         create_volume(&CreateVolume) -> VolumeDetail;
@@ -92,6 +110,7 @@ impl ControlPlane for Volumes {
         record_volume(&RecordVolume, Box<dyn Write + Send>) -> RecordingView;
         end_recording(&str) -> RecordingView;
         modify_volume(&ModifyVolume, Progress<'_>) -> VolumeDetail;
+        set_owner(&str, &OwnerRequest) -> ();
         delete_volume(&str) -> ();
         set_faults(&SetFaults) -> FaultView;
         take_crash_image(&TakeCrashImage) -> CrashImageView;
@@ -128,7 +147,20 @@ impl Inventory for Volumes {
             instance: INSTANCE.to_owned(),
             kind: volume.kind.clone(),
         };
-        self.all.lock().unwrap().iter().map(attached).collect()
+        let of_commands = self.of_commands.lock().unwrap().clone();
+        let is_of_instance =
+            |(name, _): &(&String, &Volume)| !of_commands.iter().any(|recorded| recorded.name == **name);
+        self.all.lock().unwrap().iter().filter(is_of_instance).map(attached).collect()
+    }
+
+    fn recorded(&self, volume: &str, _: u64) -> Option<Recorded> {
+        self.of_commands.lock().unwrap().iter().find(|recorded| recorded.volume == volume).cloned()
+    }
+
+    fn all_recorded(&self, (owner, region): (&str, &str), _: u64) -> Vec<Recorded> {
+        let all = self.of_commands.lock().unwrap();
+        let is_own = |recorded: &&Recorded| recorded.owner == owner && recorded.region == region;
+        all.iter().filter(is_own).cloned().collect()
     }
 
     fn running(&self, _: u64) -> Vec<Running> {

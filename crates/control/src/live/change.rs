@@ -47,9 +47,13 @@ impl LiveControl {
             export: request.export.clone(),
             host_match,
         };
-        self.host.attach(attached, progress)?;
+        let attached = self.host.attach(attached, progress);
+        self.index.changed(&request.name);
+        attached?;
         if let Err(error) = self.follow(&request.name, shadows) {
-            self.host.detach(&request.name, true, progress)?;
+            let detached = self.host.detach(&request.name, true, progress);
+            self.index.changed(&request.name);
+            detached?;
             return Err(error);
         }
         self.detail(&request.name, None)
@@ -75,7 +79,9 @@ impl LiveControl {
     ) -> Result<DetachView, ControlError> {
         let (_, state) = self.find(&request.name)?;
         state.permits(Operation::Detach)?;
-        let detached = self.host.detach(&request.name, request.force, progress)?;
+        let detached = self.host.detach(&request.name, request.force, progress);
+        self.index.changed(&request.name);
+        let detached = detached?;
         let ended = self.host.now();
         // With the attachment its follower has ended, and has handed on the last requests.
         let followed = self.end_following_of(&request.name);
@@ -96,6 +102,7 @@ impl LiveControl {
         state.permits(Operation::Delete)?;
         self.host.while_free(name, "being deleted", || self.host.store().delete_volume(name))??;
         self.host.forget_totals(name);
+        self.index.remove(name);
         tracing::info!(volume = name, "deleted");
         Ok(())
     }
@@ -107,7 +114,10 @@ impl LiveControl {
         progress: Progress<'_>,
     ) -> Result<VolumeDetail, ControlError> {
         let change = |attachment: Option<&Attachment>| self.modify_alone(request, attachment, progress);
-        self.host.while_alone(&request.name, "being modified", change)??;
+        let changed = self.host.while_alone(&request.name, "being modified", change);
+        // Also where it was refused: the size may have grown by then.
+        self.index.changed(&request.name);
+        changed??;
         self.detail(&request.name, None)
     }
 

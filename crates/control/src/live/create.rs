@@ -7,6 +7,7 @@ use ebbtide_volume::{Array, Nanos};
 use serde_json::Value;
 
 use super::LiveControl;
+use crate::identity::new_volume_id;
 use crate::record::{Creation, VolumeRecord};
 use crate::state::Operation;
 use crate::{ControlError, CrashImageView, CreateVolume, TakeCrashImage, VolumeDetail};
@@ -49,10 +50,13 @@ impl LiveControl {
     ) -> Result<(), ControlError> {
         let now = self.host.now();
         let array = resolved.array(now);
+        let id = new_volume_id(&request.name);
         let record = VolumeRecord {
             spec: resolved.spec.to_string(),
             block_size: request.block_size,
             seed: request.seed.unwrap_or_else(seed::fresh),
+            id: Some(id.clone()),
+            owner: Some(self.owner_of_new(request.owner.as_ref())),
             modified_from: None,
             modifications: Vec::new(),
             initialization,
@@ -78,7 +82,8 @@ impl LiveControl {
                 }
             }
         }
-        tracing::info!(volume = request.name, spec = record.spec, "created");
+        self.index.add(&request.name, &id);
+        tracing::info!(volume = request.name, id, spec = record.spec, "created");
         Ok(())
     }
 
@@ -130,14 +135,19 @@ impl LiveControl {
         state.permits(Operation::CrashImage)?;
         let attachment = self.host.attached(&request.name)?;
         let mut whole = info.meta;
-        // The token created the volume, not its image.
+        let id = new_volume_id(&request.image);
+        let is_own = state.record.is_ok();
+        // The token created the volume, not its image, and the id is the volume's.
         if let Ok(record) = state.record {
-            VolumeRecord { creation: None, ..record }.write(&mut whole);
+            VolumeRecord { creation: None, id: Some(id.clone()), ..record }.write(&mut whole);
         }
         SavedCredits::write(attachment.live().inspect(SavedCredits::of), &mut whole);
         SavedLoading::write(attachment.live().inspect(SavedLoading::of), &mut whole);
         let seed = request.seed.unwrap_or_else(seed::fresh);
         let report = attachment.live().crash_image(self.host.store(), &request.image, seed, whole)?;
+        if is_own {
+            self.index.add(&request.image, &id);
+        }
         tracing::info!(volume = request.name, image = request.image, seed, "crash image taken");
         Ok(CrashImageView { volume: request.name.clone(), image: request.image.clone(), seed, report })
     }

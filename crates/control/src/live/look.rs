@@ -56,6 +56,7 @@ impl LiveControl {
     pub(super) fn loading(&self, names: &[&str]) -> Result<Vec<Option<InitializationView>>, ControlError> {
         let catalog = self.catalog()?;
         let of = |name: &&str| {
+            let name = &*self.name_of(name);
             let info = self.host.store().volume(name).ok()?;
             let status = self.host.status(name);
             let state = VolumeState::of(&info, occupancy(&status));
@@ -72,7 +73,8 @@ impl LiveControl {
                 let (since, stats) = (attachment.info().since, attachment.live().stats());
                 let instance = attachment.live().instance_balances();
                 let instance = instance.map(|(io, bytes)| InstanceBalances { io, bytes });
-                Some(VolumeCounters { name, since, stats, instance })
+                let id = self.index.id(&name);
+                Some(VolumeCounters { name, id, since, stats, instance })
             }
             Status::Free | Status::Busy(_) => None,
         };
@@ -119,6 +121,8 @@ impl LiveControl {
         let host_match = attachment.map(|attachment| attachment.host_match()).unwrap_or_default();
         VolumeView {
             name: info.name.clone(),
+            id: record.and_then(|record| record.id.clone()),
+            owner: record.and_then(|record| self.owner_of(&info.name, record)),
             spec: record.map(|record| record.spec.clone()).unwrap_or_default(),
             description: resolved.as_ref().map(|known| known.description.clone()).unwrap_or_default(),
             state: state.state(),

@@ -5,6 +5,7 @@ mod calibration;
 mod change;
 mod create;
 mod follow;
+mod inventory;
 mod look;
 mod observe;
 mod snapshots;
@@ -22,13 +23,14 @@ use parking_lot::Mutex;
 
 use self::blocks::Pending;
 use self::follow::Following;
+use self::inventory::VolumeIndex;
 use crate::request_counters::{RequestCounters, RequestKind};
 use crate::state::{Occupancy, VolumeState};
 use crate::{
     AttachVolume, BeginSnapshot, ChangedBlock, ControlError, ControlPlane, CrashImageView, CreateSnapshot,
-    CreateVolume, DetachView, DetachVolume, FaultView, InitializationView, ModifyVolume, Names, RecordVolume,
-    RecordingView, RequestsView, SetFaults, SnapshotView, TakeCrashImage, UnixTime, VolumeCounters,
-    VolumeDetail, VolumeView,
+    CreateVolume, DetachView, DetachVolume, FaultView, InitializationView, ModifyVolume, Names, OwnerRequest,
+    RecordVolume, RecordingView, RequestsView, SetFaults, SnapshotView, TakeCrashImage, UnixTime,
+    VolumeCounters, VolumeDetail, VolumeIdentity, VolumeView,
 };
 
 /// The volumes of a home that this process serves.
@@ -46,6 +48,8 @@ pub struct LiveControl {
     faults: Mutex<()>,
     /// What follows an attached volume, by its name.
     following: Mutex<BTreeMap<String, Arc<Following>>>,
+    /// The ids of the volumes.
+    index: VolumeIndex,
     /// Snapshots that are being put together from blocks.
     pending: Pending,
     /// What it was asked.
@@ -55,10 +59,10 @@ pub struct LiveControl {
 }
 
 impl LiveControl {
-    /// The control plane of a host's volumes.
+    /// The control plane of a host's volumes. Those without an id, which an earlier version made, get one.
     #[must_use]
     pub fn new(host: Host) -> Self {
-        Self {
+        let control = Self {
             since: UnixTime::of(host.now()),
             host,
             stopping: AtomicBool::new(false),
@@ -67,9 +71,12 @@ impl LiveControl {
             calibrating: Mutex::new(()),
             faults: Mutex::new(()),
             following: Mutex::new(BTreeMap::new()),
+            index: VolumeIndex::default(),
             pending: Pending::new(),
             counters: RequestCounters::default(),
-        }
+        };
+        control.identify();
+        control
     }
 
     /// Names who has the keys of encrypted volumes. Without one, they are listed, and can be neither attached nor read.
@@ -200,6 +207,7 @@ impl ControlPlane for LiveControl {
     }
 
     fn volume(&self, name: &str, region: Option<&str>) -> Result<VolumeDetail, ControlError> {
+        let name = &*self.name_of(name);
         self.carry_out(RequestKind::Volume, name, || self.detail(name, region))
     }
 
@@ -212,7 +220,8 @@ impl ControlPlane for LiveControl {
         request: &AttachVolume,
         progress: Progress<'_>,
     ) -> Result<VolumeDetail, ControlError> {
-        self.carry_out(RequestKind::AttachVolume, &request.name, || self.attach(request, progress))
+        let request = AttachVolume { name: self.name_of(&request.name).into_owned(), ..request.clone() };
+        self.carry_out(RequestKind::AttachVolume, &request.name, || self.attach(&request, progress))
     }
 
     fn detach_volume(
@@ -220,7 +229,8 @@ impl ControlPlane for LiveControl {
         request: &DetachVolume,
         progress: Progress<'_>,
     ) -> Result<DetachView, ControlError> {
-        self.carry_out(RequestKind::DetachVolume, &request.name, || self.detach(request, progress))
+        let request = DetachVolume { name: self.name_of(&request.name).into_owned(), ..request.clone() };
+        self.carry_out(RequestKind::DetachVolume, &request.name, || self.detach(&request, progress))
     }
 
     fn record_volume(
@@ -228,10 +238,12 @@ impl ControlPlane for LiveControl {
         request: &RecordVolume,
         output: Box<dyn Write + Send>,
     ) -> Result<RecordingView, ControlError> {
-        self.carry_out(RequestKind::RecordVolume, &request.name, || self.record(request, output))
+        let request = RecordVolume { name: self.name_of(&request.name).into_owned(), ..request.clone() };
+        self.carry_out(RequestKind::RecordVolume, &request.name, || self.record(&request, output))
     }
 
     fn end_recording(&self, name: &str) -> Result<RecordingView, ControlError> {
+        let name = &*self.name_of(name);
         self.carry_out(RequestKind::EndRecording, name, || self.end_recording_of(name))
     }
 
@@ -240,19 +252,36 @@ impl ControlPlane for LiveControl {
         request: &ModifyVolume,
         progress: Progress<'_>,
     ) -> Result<VolumeDetail, ControlError> {
-        self.carry_out(RequestKind::ModifyVolume, &request.name, || self.modify(request, progress))
+        let request = ModifyVolume { name: self.name_of(&request.name).into_owned(), ..request.clone() };
+        self.carry_out(RequestKind::ModifyVolume, &request.name, || self.modify(&request, progress))
+    }
+
+    fn set_owner(&self, name: &str, owner: &OwnerRequest) -> Result<(), ControlError> {
+        let name = &*self.name_of(name);
+        self.carry_out(RequestKind::SetOwner, name, || self.give(name, owner))
+    }
+
+    fn changed_volumes(&self, anew: bool) -> Vec<String> {
+        self.index.take_changed(anew)
+    }
+
+    fn identity(&self, id: &str) -> Option<VolumeIdentity> {
+        self.identity_of(id)
     }
 
     fn delete_volume(&self, name: &str) -> Result<(), ControlError> {
+        let name = &*self.name_of(name);
         self.carry_out(RequestKind::DeleteVolume, name, || self.delete(name))
     }
 
     fn set_faults(&self, request: &SetFaults) -> Result<FaultView, ControlError> {
-        self.carry_out(RequestKind::SetFaults, &request.name, || self.fault(request))
+        let request = SetFaults { name: self.name_of(&request.name).into_owned(), ..request.clone() };
+        self.carry_out(RequestKind::SetFaults, &request.name, || self.fault(&request))
     }
 
     fn take_crash_image(&self, request: &TakeCrashImage) -> Result<CrashImageView, ControlError> {
-        self.carry_out(RequestKind::TakeCrashImage, &request.name, || self.crash_image(request))
+        let request = TakeCrashImage { name: self.name_of(&request.name).into_owned(), ..request.clone() };
+        self.carry_out(RequestKind::TakeCrashImage, &request.name, || self.crash_image(&request))
     }
 
     fn create_snapshot(&self, request: &CreateSnapshot) -> Result<SnapshotView, ControlError> {

@@ -18,7 +18,12 @@ impl LiveControl {
         let store = self.host.store();
         let mut attached = Vec::new();
         let mut asked = Vec::new();
-        for CreateSnapshot { name, volume } in requests {
+        let named = |request: &CreateSnapshot| CreateSnapshot {
+            volume: self.name_of(&request.volume).into_owned(),
+            ..request.clone()
+        };
+        let requests: Vec<_> = requests.iter().map(named).collect();
+        for CreateSnapshot { name, volume } in &requests {
             let mut info = store.volume(volume)?;
             // The snapshot is whole, however much of the volume is loaded.
             SavedLoading::write(None, &mut info.meta);
@@ -33,7 +38,7 @@ impl LiveControl {
         // Through the engines, so that the snapshots hold exactly what was answered by now.
         let live: Vec<_> = attached.iter().map(|attachment| &**attachment.live()).collect();
         snapshots_at_once(store, &live, &asked)?;
-        for CreateSnapshot { name, volume } in requests {
+        for CreateSnapshot { name, volume } in &requests {
             tracing::info!(snapshot = name, volume, "snapshot taken");
         }
         requests.iter().map(|request| self.find_snapshot(&request.name)).collect()

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     AttachVolume, ControlError, CreateSnapshot, CreateVolume, DetachVolume, ModifyVolume, Optimizing,
-    SetFaults, TakeCrashImage,
+    OwnerRequest, SetFaults, TakeCrashImage,
 };
 
 /// One request.
@@ -47,7 +47,7 @@ pub enum Request {
         /// The volume.
         name: String,
     },
-    /// Change type, size, IOPS or throughput.
+    /// Change type, size, IOPS or throughput, or the owner.
     VolumeModify(ModifyRequest),
     /// All volumes.
     VolumeList {
@@ -116,6 +116,8 @@ pub struct CreateRequest {
     pub seed: Option<u64>,
     /// AWS region whose prices the answer has; none for the default one.
     pub region: Option<String>,
+    /// Whose it is; none: the server's default owner's.
+    pub owner: Option<OwnerRequest>,
 }
 
 /// A volume to attach: [`AttachVolume`] with its texts.
@@ -160,13 +162,15 @@ pub struct MountPoint {
     pub destroy: bool,
 }
 
-/// A change of a volume: [`ModifyVolume`] with its spec as text.
+/// A change of a volume: [`ModifyVolume`] with its spec as text, and its owner.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModifyRequest {
     /// The volume.
     pub name: String,
-    /// What it becomes; a setting that is left out keeps its value.
-    pub spec: String,
+    /// What it becomes; a setting that is left out keeps its value. None: it stays what it is.
+    pub spec: Option<String>,
+    /// Whose it becomes, after the rest of the change; none: its owner's.
+    pub owner: Option<OwnerRequest>,
     /// How long it performs between old and new; none: no time at all.
     pub optimizing: Option<Optimizing>,
     /// Whether it is modified although it is then faster than this host can carry.
@@ -177,11 +181,11 @@ impl TryFrom<CreateRequest> for CreateVolume {
     type Error = ControlError;
 
     fn try_from(request: CreateRequest) -> Result<Self, ControlError> {
-        let CreateRequest { name, spec, snapshot, initialization, block_size, seed, region } = request;
+        let CreateRequest { name, spec, snapshot, initialization, block_size, seed, region, owner } = request;
         let spec = Spec::parse(&spec)?;
         // A command is never repeated on its own, and keys are the AWS endpoint's.
         let (token, key) = (None, None);
-        Ok(Self { name, spec, snapshot, initialization, block_size, seed, region, token, key })
+        Ok(Self { name, spec, snapshot, initialization, block_size, seed, region, token, key, owner })
     }
 }
 
@@ -217,12 +221,18 @@ impl TryFrom<ExportRequest> for Export {
     }
 }
 
-impl TryFrom<ModifyRequest> for ModifyVolume {
-    type Error = ControlError;
-
-    fn try_from(request: ModifyRequest) -> Result<Self, ControlError> {
-        let ModifyRequest { name, spec, optimizing, over_limit } = request;
-        let optimizing = optimizing.unwrap_or(Optimizing::For(Duration::ZERO));
-        Ok(Self { name, spec: Spec::parse(&spec)?, optimizing, over_limit })
+impl ModifyRequest {
+    /// The change of what the volume is; None where only its owner changes.
+    ///
+    /// # Errors
+    /// A text that is no spec.
+    pub fn change(&self) -> Result<Option<ModifyVolume>, ControlError> {
+        let Some(spec) = &self.spec else { return Ok(None) };
+        Ok(Some(ModifyVolume {
+            name: self.name.clone(),
+            spec: Spec::parse(spec)?,
+            optimizing: self.optimizing.unwrap_or(Optimizing::For(Duration::ZERO)),
+            over_limit: self.over_limit,
+        }))
     }
 }

@@ -28,14 +28,27 @@ fn create(initialization: Option<Initialization>) -> Request {
         block_size: 4096,
         seed: Some(u64::MAX),
         region: None,
+        owner: Some("111122223333/eu-west-1b".parse().unwrap()),
     })
 }
 
 fn modify(optimizing: Option<Optimizing>) -> Request {
     Request::VolumeModify(ModifyRequest {
         name: "db".into(),
-        spec: "gp3:size=1TiB".into(),
+        spec: Some("gp3:size=1TiB".into()),
+        owner: Some("111122223333".parse().unwrap()),
         optimizing,
+        over_limit: false,
+    })
+}
+
+/// A change of the owner alone.
+fn give() -> Request {
+    Request::VolumeModify(ModifyRequest {
+        name: "db".into(),
+        spec: None,
+        owner: Some("111122223333/eu-west-1b".parse().unwrap()),
+        optimizing: None,
         over_limit: false,
     })
 }
@@ -62,6 +75,7 @@ fn requests() -> Vec<Request> {
         modify(None),
         modify(Some(Optimizing::Aws)),
         modify(Some(Optimizing::For(Duration::from_millis(1_500)))),
+        give(),
         Request::VolumeList { region: Some("eu-west-1".into()) },
         Request::VolumeShow { name: name(), region: None },
         Request::VolumeDelete { name: name() },
@@ -188,7 +202,7 @@ fn replies_without_a_view_arrive_as_they_were_sent_and_two_of_them_are_the_last(
 
 #[test]
 fn a_request_that_is_read_has_the_refusal_of_the_control_plane() {
-    use crate::{AttachVolume, ControlErrorKind, CreateVolume, ModifyVolume};
+    use crate::{AttachVolume, ControlErrorKind, CreateVolume};
     let spec = |text: &str| match create(None) {
         Request::VolumeCreate(request) => CreateRequest { spec: text.into(), ..request },
         other => panic!("{other:?}"),
@@ -201,5 +215,11 @@ fn a_request_that_is_read_has_the_refusal_of_the_control_plane() {
     };
     assert_eq!(AttachVolume::try_from(request).unwrap_err().kind(), ControlErrorKind::Usage);
     let Request::VolumeModify(request) = modify(None) else { panic!() };
-    assert_eq!(ModifyVolume::try_from(request).unwrap().optimizing, Optimizing::For(Duration::ZERO));
+    let change = request.change().unwrap().unwrap();
+    assert_eq!(
+        (change.spec, change.optimizing),
+        (Spec::parse("gp3:size=1TiB").unwrap(), Optimizing::For(Duration::ZERO))
+    );
+    let Request::VolumeModify(request) = give() else { panic!() };
+    assert_eq!(request.change().unwrap(), None);
 }

@@ -13,6 +13,8 @@ fn record(spec: &str) -> VolumeRecord {
         spec: spec.to_owned(),
         block_size: 512,
         seed: 7,
+        id: None,
+        owner: None,
         modified_from: None,
         modifications: Vec::new(),
         initialization: None,

@@ -18,6 +18,8 @@ fn volume(occupancy: Occupancy) -> VolumeState {
         spec: "gp3:size=100GiB,iops=3000,throughput=125,twp=on".to_owned(),
         block_size: 512,
         seed: 7,
+        id: None,
+        owner: None,
         modified_from: None,
         modifications: Vec::new(),
         initialization: None,

@@ -6,6 +6,7 @@ mod callers;
 mod counting;
 mod creation;
 mod following;
+mod inventory;
 mod life;
 mod loading;
 mod nbd;
@@ -93,5 +94,6 @@ fn asked(name: &str, spec: &str) -> CreateVolume {
         region: None,
         token: None,
         key: None,
+        owner: None,
     }
 }

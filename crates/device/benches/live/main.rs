@@ -1,6 +1,8 @@
 //! What a live volume costs and how exactly it keeps time, measured through its block device.
 //!
-//! `cargo bench -p ebbtide-device --bench live -- overhead|cap|pacing [SECONDS]`
+//! `cargo bench -p ebbtide-device --bench live -- overhead|cap|pacing [SECONDS] [--yardstick]`
+//!
+//! With `--yardstick`, `overhead` is beside the smallest possible FUSE server.
 //!
 //! The figures mean something on a machine that does nothing else. A tiny run (`BENCH_TINY=1`) measures for a second and
 //! judges nothing.
@@ -12,12 +14,18 @@ mod sleeper;
 #[allow(dead_code, clippy::unwrap_used, reason = "it is the tests' own, and they use the rest")]
 mod support;
 mod timing;
+mod yardstick;
 
-use std::process::ExitCode;
+use std::{path::PathBuf, process::ExitCode};
 
 const MIB: u64 = 1 << 20;
 
 fn main() -> ExitCode {
+    let mut arguments = std::env::args_os().skip(1);
+    if arguments.next().is_some_and(|word| word == yardstick::janitor::WORD) {
+        yardstick::janitor::clean_up(&arguments.map(PathBuf::from).collect::<Vec<_>>());
+        return ExitCode::SUCCESS;
+    }
     // cargo passes --bench as well.
     let words: Vec<_> = std::env::args().skip(1).filter(|word| !word.starts_with("--")).collect();
     let tiny = ebbtide_testing::tiny();
@@ -28,6 +36,10 @@ fn main() -> ExitCode {
         |name| words.iter().all(|word| word.parse::<u32>().is_ok()) || words.iter().any(|w| w == name);
     if let Some(missing) = support::missing(&["fio"]) {
         println!("SKIPPED: {missing} is missing");
+        return ExitCode::SUCCESS;
+    }
+    if std::env::args().any(|word| word == "--yardstick") {
+        yardstick::run(seconds(4));
         return ExitCode::SUCCESS;
     }
     let mut kept = true;

@@ -2,7 +2,6 @@
 //! lets a power cut or a snapshot see every write either before or after it happened.
 
 use std::{
-    cmp::Ordering as Order,
     collections::{BinaryHeap, VecDeque},
     sync::{
         Arc,
@@ -23,6 +22,7 @@ use super::{
     model::Model,
     observed::{Observed, ObservedIo},
     overlay::Overlay,
+    pending::Pending,
     reading::GrowingTimes,
     write_callback::WriteCallback,
 };
@@ -31,74 +31,14 @@ use crate::{
     clock::Clock,
     faults::{Faults, InjectedFaults},
     lateness::Lateness,
-    request::{Buffer, BufferPool, Command, IoError, Reply, Request},
+    outcome::{OWN_BYTES, with_own_bytes},
+    request::{BufferPool, Command, IoError, Reply, Request},
     store::OpenVolume,
-    sys::note_submission,
+    sys::{LastAnswer, note_held},
 };
 
 /// Requests in flight that need no allocation: what a loop device and some NBD connections queue.
 const QUEUE_CAPACITY: usize = 1024;
-
-/// A request in flight.
-#[derive(Debug)]
-pub(crate) struct Pending {
-    pub(super) due: Nanos,
-    pub(super) arrived: Nanos,
-    /// Whether the model has it wait.
-    waits: bool,
-    pub(super) sequence: u64,
-    pub(super) command: Command,
-    pub(super) offset: u64,
-    pub(super) len: u32,
-    pub(super) fua: bool,
-    /// What a write brings or a read takes home.
-    pub(super) data: Option<Buffer>,
-    /// What is already known about its end.
-    pub(super) fate: Done,
-    pub(super) reply: Reply,
-}
-
-impl Pending {
-    /// A request that has just come and that the model has not seen.
-    fn arriving(request: Request, arrived: Nanos) -> Self {
-        let Request { command, offset, len, fua, data, reply } = request;
-        Self {
-            due: arrived,
-            arrived,
-            waits: false,
-            sequence: 0,
-            command,
-            offset,
-            len,
-            fua,
-            data,
-            fate: Ok(()),
-            reply,
-        }
-    }
-
-    fn key(&self) -> (Nanos, u64) {
-        (self.due, self.sequence)
-    }
-}
-
-impl PartialEq for Pending {
-    fn eq(&self, other: &Self) -> bool {
-        self.key() == other.key()
-    }
-}
-impl Eq for Pending {}
-impl PartialOrd for Pending {
-    fn partial_cmp(&self, other: &Self) -> Option<Order> {
-        Some(self.cmp(other))
-    }
-}
-impl Ord for Pending {
-    /// The greatest is the one that is due first, as the heap wants it.
-    fn cmp(&self, other: &Self) -> Order {
-        other.key().cmp(&self.key())
-    }
-}
 
 /// What a pacer's thread does next.
 pub(crate) enum Step {
@@ -237,6 +177,7 @@ pub(crate) struct Core {
     pub(crate) leader: Alarm,
     pub(crate) followers: Alarm,
     pub(crate) lateness: Lateness,
+    last_answer: LastAnswer,
 }
 
 impl Core {
@@ -259,6 +200,7 @@ impl Core {
             leader: Alarm::default(),
             followers: Alarm::default(),
             lateness: Lateness::new(),
+            last_answer: LastAnswer::default(),
             state: Mutex::new(EngineState {
                 model: Model::new(options.array, options.instance),
                 rng: Xoshiro256PlusPlus::seed_from_u64(options.seed),
@@ -296,8 +238,7 @@ impl Core {
         let mut pending = Pending::arriving(request, arrived);
         if command == Command::Read && self.is_live() {
             let mut buffer = self.pool.take(usize::try_from(len).expect("a request fits in memory"));
-            let read = self.overlay.read(&self.store, &mut buffer, offset);
-            pending.fate = self.note(Failed { operation: command, offset, length: len }, read);
+            pending.fate = self.read(&mut buffer, offset);
             pending.data = Some(buffer);
         }
         let mut state = self.state.lock();
@@ -316,13 +257,69 @@ impl Core {
         if pending.due <= arrived || pending.due <= self.clock.now() {
             drop(state);
             self.perform_due(pending);
-            return note_submission(arrived, false);
+            return self.note_passed(arrived);
         }
         let wake = state.enqueue(pending);
         drop(state);
         self.wake(&wake);
         self.notify_write(command, offset, len);
-        note_submission(arrived, true);
+        note_held(arrived);
+    }
+
+    /// As [`Core::submit`] for a read. One that the model lets pass at once is read into the thread's own memory and answered from
+    /// there: no buffer of the pool passes from thread to thread.
+    pub(super) fn submit_read(&self, offset: u64, len: u32, reply: Reply) {
+        let command = Command::Read;
+        let arrived = self.clock.now();
+        if let Err(error) = self.check(command, offset, len, None) {
+            reply.send(Err(error));
+            return self.trace(command, offset, len, (arrived, arrived), Err(error));
+        }
+        let request = Request { command, offset, len, fua: false, data: None, reply };
+        let mut pending = Pending::arriving(request, arrived);
+        let charged = self.try_charge(&mut pending);
+        let bytes = usize::try_from(len).expect("a request fits in memory");
+        if charged && pending.due <= arrived && bytes <= OWN_BYTES {
+            // The model has nothing to wait for: such an answer has no lateness.
+            with_own_bytes(bytes, |data| {
+                let done = pending.fate.and_then(|()| self.read(data, offset));
+                let done = done.and_then(|()| self.apply(command, offset, len, false, None));
+                let data = &*data;
+                pending.reply.send_read(done.map(|()| data), &self.pool);
+                self.trace(command, offset, len, (arrived, pending.due), done);
+            });
+            return self.note_passed(arrived);
+        }
+        if self.is_live() {
+            let mut buffer = self.pool.take(bytes);
+            pending.fate = pending.fate.and(self.read(&mut buffer, offset));
+            pending.data = Some(buffer);
+        }
+        if charged && pending.due <= self.clock.now() {
+            self.perform_due(pending);
+            return self.note_passed(arrived);
+        }
+        self.hold(pending, charged);
+        note_held(arrived);
+    }
+
+    /// Takes the bytes of a read from the store; notes where the host failed.
+    fn read(&self, data: &mut [u8], offset: u64) -> Done {
+        let length = u32::try_from(data.len()).expect("a request's length has 32 bits");
+        let read = self.overlay.read(&self.store, data, offset);
+        self.note(Failed { operation: Command::Read, offset, length }, read)
+    }
+
+    /// Charges a request to the model, unless the volume has ended or stalls.
+    fn try_charge(&self, pending: &mut Pending) -> bool {
+        let mut state = self.state.lock();
+        let charged = self.is_live() && state.stalled_since.is_none();
+        if charged {
+            pending.sequence = state.next_sequence();
+            let arrived = pending.arrived;
+            state.charge(pending, arrived);
+        }
+        charged
     }
 
     /// As [`Core::submit`] for a write; the data are copied only if the write has to wait.
@@ -336,29 +333,23 @@ impl Core {
         }
         let request = Request { command, offset, len, fua: false, data: None, reply };
         let mut pending = Pending::arriving(request, arrived);
-        let mut state = self.state.lock();
-        let charged = self.is_live() && state.stalled_since.is_none();
-        if charged {
-            pending.sequence = state.next_sequence();
-            state.charge(&mut pending, arrived);
-        }
-        drop(state);
+        let charged = self.try_charge(&mut pending);
         if charged && (pending.due <= arrived || pending.due <= self.clock.now()) {
             let done = pending.fate.and_then(|()| self.apply(command, offset, len, false, Some(data)));
             let (waits, due) = (pending.waits, pending.due);
             pending.reply.send(done.map(|()| None));
             self.trace(command, offset, len, (arrived, due), done);
             self.note_lateness(waits, due);
-            return note_submission(arrived, false);
+            return self.note_passed(arrived);
         }
         let mut buffer = self.pool.take(data.len());
         buffer.copy_from_slice(data);
         pending.data = Some(buffer);
         self.hold(pending, charged);
-        note_submission(arrived, true);
+        note_held(arrived);
     }
 
-    /// Puts a write in flight whose data had to be copied first.
+    /// Puts a read in flight that has its data, or a write whose data had to be copied first.
     fn hold(&self, mut pending: Pending, charged: bool) {
         let Pending { command, offset, len, .. } = pending;
         let mut state = self.state.lock();
@@ -380,6 +371,11 @@ impl Core {
         drop(state);
         self.wake(&wake);
         self.notify_write(command, offset, len);
+    }
+
+    /// Notes that the thread which submitted a request has answered it.
+    fn note_passed(&self, arrived: Nanos) {
+        self.last_answer.note_passed(arrived, || self.clock.now());
     }
 
     /// Calls the callback for a write that has come into flight.
@@ -489,6 +485,10 @@ impl Core {
     }
 
     fn apply(&self, command: Command, offset: u64, len: u32, fua: bool, data: Option<&[u8]>) -> Done {
+        if command == Command::Read {
+            // It has its bytes and changes nothing: a cut or a snapshot need not wait for it, nor it for them.
+            return if self.is_live() { Ok(()) } else { Err(IoError::PowerLost) };
+        }
         let _open = self.gate.read();
         if !self.is_live() {
             self.note_refused(command);
@@ -496,7 +496,7 @@ impl Core {
         }
         let (store, overlay) = (&*self.store, &self.overlay);
         let done = match command {
-            Command::Read => return Ok(()),
+            Command::Read => unreachable!("it has returned above"),
             Command::Write => {
                 let data = data.expect("a checked write has data");
                 if fua {

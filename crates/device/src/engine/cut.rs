@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::{
     EngineError, LiveVolume,
-    core::Pending,
     overlay::{Survivors, page_len},
+    pending::Pending,
 };
 use crate::{
     request::{Command, IoError},

@@ -3,6 +3,7 @@
 mod buffer;
 
 pub use buffer::{Buffer, BufferPool};
+pub(crate) use buffer::{OWN_BYTES, with_own_bytes};
 
 /// Why a request failed, as the guest will see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

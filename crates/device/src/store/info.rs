@@ -42,7 +42,8 @@ pub struct VolumeInfo {
     pub damage: Option<Damage>,
 }
 
-/// A volume, as far as it is known without a look at its layers.
+/// A volume, as far as it is known without a look at its layers: [`VolumeStore::summary`](super::VolumeStore::summary) and
+/// [`VolumeStore::summaries`](super::VolumeStore::summaries).
 #[derive(Debug, Clone, PartialEq)]
 pub struct VolumeSummary {
     /// Name.
@@ -51,6 +52,12 @@ pub struct VolumeSummary {
     pub size_bytes: u64,
     /// What the owner keeps with it.
     pub meta: serde_json::Value,
+    /// Creation, seconds since 1970-01-01 UTC.
+    pub created_unix_s: u64,
+    /// Snapshot it was made from. That snapshot may be deleted by now.
+    pub from_snapshot: Option<String>,
+    /// Name of the key that its data key is wrapped with; none: it is not encrypted.
+    pub key_id: Option<String>,
     /// Whether it cannot be opened.
     pub is_damaged: bool,
 }

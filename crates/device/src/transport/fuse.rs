@@ -40,11 +40,21 @@ impl FuseReply {
         (0..count).map(move |_| Self::Piece(Arc::clone(&cut)))
     }
 
+    /// Takes the data of a read to the kernel, which copies them before this returns.
+    pub(crate) fn finish_read(reply: ReplyData, outcome: Result<&[u8], IoError>) {
+        match outcome {
+            Ok(data) => reply.data(data),
+            Err(error) => reply.error(errno(error)),
+        }
+    }
+
     /// Takes the outcome to the kernel.
     pub(crate) fn finish(self, outcome: Outcome) {
         match (self, outcome) {
-            (Self::Read(reply), Ok(data)) => reply.data(data.as_deref().unwrap_or_default()),
-            (Self::Read(reply), Err(error)) => reply.error(errno(error)),
+            (Self::Read(reply), Ok(data)) => {
+                Self::finish_read(reply, Ok(data.as_deref().unwrap_or_default()))
+            }
+            (Self::Read(reply), Err(error)) => Self::finish_read(reply, Err(error)),
             (Self::Write(reply, len), Ok(_)) => reply.written(len),
             (Self::Write(reply, _), Err(error)) => reply.error(errno(error)),
             (Self::Empty(reply), Ok(_)) => reply.ok(),

@@ -7,7 +7,9 @@
 mod fuse;
 pub(crate) mod nbd;
 
-use crate::outcome::Outcome;
+use std::sync::Arc;
+
+use crate::outcome::{BufferPool, IoError, Outcome};
 
 pub(crate) use fuse::FuseReply;
 pub(crate) use nbd::NbdReply;
@@ -32,6 +34,19 @@ impl ReplyPath {
             Self::Nbd(reply) => reply.finish(outcome),
             Self::Callback(callback) => callback(outcome),
         }
+    }
+
+    /// Takes the answer to a read there whose data the caller keeps. Where they have to outlive this call, they are copied into a
+    /// buffer of `pool`, for which it may wait.
+    pub(crate) fn deliver_read(self, outcome: Result<&[u8], IoError>, pool: &Arc<BufferPool>) {
+        if let Self::Fuse(FuseReply::Read(reply)) = self {
+            return FuseReply::finish_read(reply, outcome);
+        }
+        self.deliver(outcome.map(|data| {
+            let mut buffer = pool.take(data.len());
+            buffer.copy_from_slice(data);
+            Some(buffer)
+        }));
     }
 
     /// As a log names it.

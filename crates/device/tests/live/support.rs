@@ -65,7 +65,11 @@ impl Attached {
 
     /// A volume whose every block has been written, past its limits.
     pub(crate) fn filled(limits: Limits) -> Self {
-        let dir = tempfile::tempdir().unwrap();
+        Self::filled_in(tempfile::tempdir().unwrap(), limits)
+    }
+
+    /// The same, with its store in a directory of the caller's.
+    pub(crate) fn filled_in(dir: TempDir, limits: Limits) -> Self {
         let store = VolumeStore::open(&dir.path().join("store"), StoreOptions::default()).unwrap();
         store.create_volume(NAME, limits.size_bytes, Value::Null).unwrap();
         let data = store.open_volume(NAME).unwrap();
@@ -137,6 +141,7 @@ pub(crate) fn start(store: &VolumeStore, name: &str, limits: Limits) -> Arc<Live
 /// What a fio job measured.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Measured {
+    pub(crate) ios: u64,
     pub(crate) iops: f64,
     pub(crate) mean_us: f64,
     pub(crate) p50_us: f64,
@@ -167,6 +172,7 @@ pub(crate) fn fio(device: &Path, arguments: &[&str]) -> Measured {
     let side = side.max_by_key(|side| side["total_ios"].as_u64()).unwrap();
     let us = |value: &Value| value.as_f64().unwrap_or(0.0) / 1e3;
     Measured {
+        ios: side["total_ios"].as_u64().unwrap(),
         iops: side["iops"].as_f64().unwrap(),
         mean_us: us(&side["clat_ns"]["mean"]),
         p50_us: us(&side["clat_ns"]["percentile"]["50.000000"]),

@@ -14,9 +14,9 @@ const LONGEST_ANSWER: Duration = Duration::from_secs(5);
 /// Settings of every session: no statement waits for a lock on metadata, none gets into the slow log, whatever that takes in, and times
 /// are in UTC, so that no daylight saving time is in their differences.
 const SETTINGS: [&str; 4] = [
-    "SET SESSION lock_wait_timeout = 1",
     "SET SESSION long_query_time = 3600",
     "SET SESSION min_examined_row_limit = 4294967295",
+    "SET SESSION lock_wait_timeout = 1",
     "SET SESSION time_zone = '+00:00'",
 ];
 /// The server ends a statement (MySQL: a SELECT) that takes longer.
@@ -60,6 +60,9 @@ impl Connection {
         let started = Instant::now();
         let mut session = Session::open_without_database(target, target.endpoint(0)?)?;
         session.limit_answers(LONGEST_ANSWER)?;
+        for setting in SETTINGS {
+            set(&mut session, setting)?;
+        }
         let identity = session.rows(IDENTITY)?.into_iter().next().unwrap_or_default();
         let mut identity = identity.into_iter().map(Option::unwrap_or_default);
         let (version, account) = (identity.next().unwrap_or_default(), identity.next().unwrap_or_default());
@@ -68,16 +71,15 @@ impl Connection {
         } else {
             (Maker::MySql, MYSQL_LIMIT)
         };
-        let cost = Cost { connections: 1, ..Cost::default() };
+        set(&mut session, limit)?;
+        let cost = Cost {
+            connections: 1,
+            statements: SETTINGS.len() as u64 + 2,
+            seconds: started.elapsed().as_secs_f64(),
+            ..Cost::default()
+        };
         let release = Version::parse(&version);
-        let mut connection = Self { session, maker, release, account, cost, counted_bytes: 0 };
-        for setting in SETTINGS.into_iter().chain([limit]) {
-            // A server without one of them is sampled all the same.
-            let _refused = connection.ask(setting, Session::execute)?;
-        }
-        connection.cost.statements += 1;
-        connection.cost.seconds = started.elapsed().as_secs_f64();
-        Ok(connection)
+        Ok(Self { session, maker, release, account, cost, counted_bytes: 0 })
     }
 
     /// Asks the server. The inner error is its refusal; with the outer one, the connection is of no more use.
@@ -113,6 +115,14 @@ impl Connection {
         let new_bytes = bytes - self.counted_bytes;
         self.counted_bytes = bytes;
         Cost { bytes: new_bytes, ..std::mem::take(&mut self.cost) }
+    }
+}
+
+/// Sets a variable of the session. A server without it is sampled all the same.
+fn set(session: &mut Session, setting: &str) -> Result<(), LoadError> {
+    match session.execute(setting) {
+        Ok(_) | Err(LoadError::Server { .. }) => Ok(()),
+        Err(error) => Err(error),
     }
 }
 

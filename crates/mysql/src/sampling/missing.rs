@@ -192,17 +192,19 @@ mod tests {
             missing.into_iter().map(|missing| (missing.subject, missing.enable.unwrap())).collect::<Vec<_>>()
         };
         let old = Reading { innodb_metrics: metrics(&FLUSH_COUNTERS), ..server(Maker::MySql, "8.0.15") };
-        let [(subject, enable)] = &subjects(old)[..] else { panic!() };
-        assert_eq!(subject, "use of the redo log");
+        let found = subjects(old);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0].0, "use of the redo log");
         assert_eq!(
-            enable,
+            found[0].1,
             "SET GLOBAL innodb_monitor_enable = 'log_lsn_checkpoint_age'; \
              SET GLOBAL innodb_monitor_enable = 'log_max_modified_age_sync'"
         );
         for (maker, version) in [(Maker::MySql, "9.7.4"), (Maker::MariaDb, "11.8.9")] {
             let reading = Reading { innodb_metrics: metrics(&["log_waits"]), ..server(maker, version) };
-            let [(subject, _)] = &subjects(reading)[..] else { panic!() };
-            assert_eq!(subject, "reasons of page flushes");
+            let found = subjects(reading);
+            assert_eq!(found.len(), 1, "{found:?}");
+            assert_eq!(found[0].0, "reasons of page flushes");
         }
         let all = [&FLUSH_COUNTERS[..], &CHECKPOINT_COUNTERS[..]].concat();
         let reading = Reading { innodb_metrics: metrics(&all), ..server(Maker::MySql, "5.7.44") };

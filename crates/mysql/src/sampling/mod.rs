@@ -22,7 +22,7 @@ mod unanswered;
 pub use collector::Collector;
 pub use reading::{
     Applier, BinaryLogs, CollectorRun, CompressedPool, Cost, InnodbMetric, Missing, PageCompression, Reading,
-    Receiver, ResponseClass, ResponseTimes, Row, Timed, Transaction,
+    Receiver, ReplicaRow, ResponseClass, ResponseTimes, Timed, Transaction,
 };
 pub use sampler::{SampleError, Sampled, ServerSampler};
 pub use unanswered::Unanswered;

@@ -9,7 +9,7 @@ use ebbtide_observe::{Variables, Version};
 use super::collector::Collector;
 
 /// A row by the names of its columns, as the server spells them. A NULL is left out.
-pub type Row = BTreeMap<String, String>;
+pub type ReplicaRow = BTreeMap<String, String>;
 
 /// An answer, and when it was read.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,7 +37,7 @@ pub struct Reading {
     /// SHOW GLOBAL VARIABLES.
     pub variables: Option<Timed<Variables>>,
     /// SHOW REPLICA STATUS in the words of the version; empty where the server has no source.
-    pub replica: Option<Timed<Vec<Row>>>,
+    pub replica: Option<Timed<Vec<ReplicaRow>>>,
     /// Threads that apply transactions; MySQL from 8.0.1 on.
     pub appliers: Option<Timed<Vec<Applier>>>,
     /// Threads that receive transactions; MySQL from 8.0.1 on.

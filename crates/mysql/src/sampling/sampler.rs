@@ -10,8 +10,8 @@ use super::collector::{Collector, RESPONSE_TIME_PLUGINS, RESPONSE_TIME_TABLES, r
 use super::connection::{Connection, Refusal, is_timeout};
 use super::missing::missing;
 use super::reading::{
-    Applier, BinaryLogs, CompressedPool, InnodbMetric, PageCompression, Reading, Receiver, ResponseClass,
-    ResponseTimes, Row, Timed, is_restarted,
+    Applier, BinaryLogs, CompressedPool, InnodbMetric, PageCompression, Reading, Receiver, ReplicaRow,
+    ResponseClass, ResponseTimes, Timed, is_restarted,
 };
 use super::schedule::{Asked, Schedule};
 use crate::status::pairs;
@@ -49,6 +49,34 @@ pub enum SampleError {
         /// How long it has been waited for.
         waits: Duration,
     },
+}
+
+/// Errors with which a server refuses an account: `ER_DBACCESS_DENIED_ERROR`, `ER_ACCESS_DENIED_ERROR`, `ER_HOST_NOT_PRIVILEGED`,
+/// `ER_ACCESS_DENIED_NO_PASSWORD_ERROR`, `ER_MUST_CHANGE_PASSWORD_LOGIN`, `ER_ACCOUNT_HAS_BEEN_LOCKED` of MySQL and of MariaDB,
+/// `ER_SECURE_TRANSPORT_REQUIRED`.
+const LOGIN_REFUSED: [u16; 8] = [1044, 1045, 1130, 1698, 1862, 3118, 4151, 3159];
+
+impl SampleError {
+    /// Whether the server is there, and does not let the account in.
+    #[must_use]
+    pub fn is_login_refused(&self) -> bool {
+        match self {
+            Self::Connect(LoadError::Server { code, .. }) => LOGIN_REFUSED.contains(code),
+            Self::Connect(error) => {
+                matches!(error, LoadError::Authentication { .. } | LoadError::ClearPassword { .. })
+            }
+            Self::Lost { .. } | Self::Hangs { .. } => false,
+        }
+    }
+
+    /// Whether the server has not answered in time, and may still be at work.
+    #[must_use]
+    pub fn is_timeout(&self) -> bool {
+        match self {
+            Self::Connect(source) | Self::Lost { source, .. } => is_timeout(source),
+            Self::Hangs { .. } => true,
+        }
+    }
 }
 
 /// What became of a call of [`ServerSampler::sample`].
@@ -301,33 +329,33 @@ impl ServerSampler {
             Err(refusal) => return Ok(Err(refusal)),
         };
         let became = if rows.is_empty() { Asked::Nothing } else { Asked::Rows };
-        let at = clock.now();
+        let time = clock.now();
         let reading = &mut self.reading;
         match collector {
-            Collector::Status => self.keep_status(Timed { at, value: pairs(rows) }),
-            Collector::Variables => self.keep_variables(Timed { at, value: pairs(rows) }),
+            Collector::Status => self.keep_status(Timed { at: time, value: pairs(rows) }),
+            Collector::Variables => self.keep_variables(Timed { at: time, value: pairs(rows) }),
             Collector::Appliers => {
                 let value = rows.iter().map(|row| Applier::read(row)).collect();
-                reading.appliers = Some(Timed { at, value });
+                reading.appliers = Some(Timed { at: time, value });
             }
             Collector::Receivers => {
                 let value = rows.iter().map(|row| Receiver::read(row)).collect();
-                reading.receivers = Some(Timed { at, value });
+                reading.receivers = Some(Timed { at: time, value });
             }
             Collector::InnodbMetrics => {
                 let value = rows.iter().filter_map(|row| InnodbMetric::read(row)).collect();
-                reading.innodb_metrics = Some(Timed { at, value });
+                reading.innodb_metrics = Some(Timed { at: time, value });
             }
             Collector::PageCompression => {
                 let value = rows.iter().filter_map(|row| PageCompression::read(row)).collect();
-                reading.page_compression = Some(Timed { at, value });
+                reading.page_compression = Some(Timed { at: time, value });
             }
             Collector::CompressedPool => {
                 let value = rows.iter().filter_map(|row| CompressedPool::read(row)).collect();
-                reading.compressed_pool = Some(Timed { at, value });
+                reading.compressed_pool = Some(Timed { at: time, value });
             }
             Collector::BinaryLogs => {
-                reading.binary_logs = Some(Timed { at, value: BinaryLogs::read(&rows) });
+                reading.binary_logs = Some(Timed { at: time, value: BinaryLogs::read(&rows) });
             }
             Collector::Replica | Collector::ResponseTimes => unreachable!("they have calls of their own"),
         }
@@ -336,7 +364,7 @@ impl ServerSampler {
 
     fn ask_replica(&mut self, clock: SampleClock) -> Result<Result<Asked, Refusal>, SampleError> {
         let statement = self.statement(Collector::Replica).expect("it is wanted");
-        let rows: Vec<Row> = match self.ask(statement, Session::named_rows)? {
+        let rows: Vec<ReplicaRow> = match self.ask(statement, Session::named_rows)? {
             Ok(rows) => rows,
             Err(refusal) => return Ok(Err(refusal)),
         };
@@ -418,5 +446,49 @@ impl ServerSampler {
         cost.seconds += spent.seconds;
         cost.bytes += spent.bytes;
         cost.connections += spent.connections;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refused_login_a_server_that_hangs_and_one_that_is_gone_are_told_apart() {
+        let server =
+            |code| LoadError::Server { code, state: "28000".into(), message: "m".into(), statement: None };
+        let broken = |kind: std::io::ErrorKind| LoadError::Broken { during: "x", source: kind.into() };
+        let lost = |source| SampleError::Lost { statement: "s".into(), source };
+        let slow = || broken(std::io::ErrorKind::TimedOut);
+        for (error, refused, timeout) in [
+            (SampleError::Connect(server(1045)), true, false),
+            (SampleError::Connect(server(1040)), false, false),
+            (SampleError::Connect(slow()), false, true),
+            (lost(slow()), false, true),
+            (lost(broken(std::io::ErrorKind::UnexpectedEof)), false, false),
+            (SampleError::Hangs { statement: "s".into(), waits: Duration::from_secs(9) }, false, true),
+        ] {
+            assert_eq!((error.is_login_refused(), error.is_timeout()), (refused, timeout), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_server_that_is_not_there_is_an_error_and_is_tried_again_after_a_pause() {
+        let dir = tempfile::tempdir().unwrap();
+        let target = Target {
+            endpoints: vec![ebbtide_load::Endpoint::Unix(dir.path().join("no-socket"))],
+            user: "u".into(),
+            password: String::new(),
+            database: "d".into(),
+            tls: None,
+        };
+        let mut sampler = ServerSampler::new(target);
+        let error = sampler.sample(Duration::ZERO).unwrap_err();
+        assert!(matches!(error, SampleError::Connect(_)), "{error}");
+        assert!(!error.is_login_refused() && !sampler.reading().up);
+        assert!(matches!(sampler.sample(Duration::from_millis(500)), Ok(Sampled::Rests { .. })));
+        assert!(sampler.sample(Duration::from_secs(2)).is_err());
+        let cost = sampler.reading().cost;
+        assert_eq!((cost.skipped, cost.samples, cost.statements), (3, 0, 0));
     }
 }

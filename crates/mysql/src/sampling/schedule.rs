@@ -16,7 +16,7 @@ const REST: u32 = 10;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// How long a collector waits that the server has refused: somebody may grant what it needs.
-pub(super) const REFUSED_PAUSE: Duration = Duration::from_secs(60);
+const REFUSED_PAUSE: Duration = Duration::from_secs(60);
 /// How often a server that has no source is asked whether it has one.
 const NO_SOURCE_PAUSE: Duration = Duration::from_secs(10);
 

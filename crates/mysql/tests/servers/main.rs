@@ -9,6 +9,7 @@ mod memory;
 mod recovery;
 mod refusals;
 mod replication;
+mod sampling;
 mod settings;
 mod status;
 mod support;

@@ -13,7 +13,7 @@ use super::stage::Stage;
 use super::unused::{Counter, NO_DATA, NotUsed, Unused};
 use super::window::Window;
 use super::{Counts, Device, Options, Record, TraceError};
-use crate::sample::Percentiles;
+use crate::percentiles::Percentiles;
 
 /// Bytes from which the format is known.
 const BEGINNING: u64 = 1 << 16;

@@ -119,11 +119,13 @@ impl Families {
         }
         self.taken += 1;
         labels.extend(self.constant.iter().cloned());
-        if !self.families.contains_key(name) {
-            let empty = ServerFamily { kind, help, samples: BTreeMap::new(), histograms: BTreeMap::new() };
-            self.families.insert(name.to_owned(), empty);
-        }
-        self.families.get_mut(name).map(|family| (family, labels))
+        let family = self.families.entry(name.to_owned()).or_insert_with(|| ServerFamily {
+            kind,
+            help,
+            samples: BTreeMap::new(),
+            histograms: BTreeMap::new(),
+        });
+        Some((family, labels))
     }
 
     /// Values that were left out because a server has too many: 0 for every server that is one.

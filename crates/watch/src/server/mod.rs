@@ -26,7 +26,7 @@ mod variables;
 use ebbtide_mysql::sampling::Reading;
 
 pub use families::{Families, Histogram, Kind, Labels, ServerFamily};
-pub use lag::{Evidence, ReplicaLag, lags};
+pub use lag::{LagEvidence, ReplicaLag, lags};
 pub use names::SERVER_FAMILIES;
 pub use trend::{RedoUse, ServerTrend};
 

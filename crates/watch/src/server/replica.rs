@@ -2,7 +2,7 @@
 //! stands under its own name and under the one that it has with `replica` for `slave` and `source` for `master`, or the other way round, so
 //! that a rule finds it whatever the version.
 
-use ebbtide_mysql::sampling::Row;
+use ebbtide_mysql::sampling::ReplicaRow;
 
 use super::families::{Families, Kind, Labels};
 use super::value::number;
@@ -13,13 +13,13 @@ const HELP: &str = "Generic metric from SHOW SLAVE STATUS.";
 const WORDS: [(&str, &str); 2] = [("slave", "replica"), ("master", "source")];
 
 /// Adds the families of SHOW REPLICA STATUS in the words of any version.
-pub(super) fn add(families: &mut Families, rows: &[Row]) {
+pub(super) fn add(families: &mut Families, rows: &[ReplicaRow]) {
     for row in rows {
         add_row(families, row);
     }
 }
 
-fn add_row(families: &mut Families, row: &Row) {
+fn add_row(families: &mut Families, row: &ReplicaRow) {
     let text = |names: &[&str]| {
         let found = names.iter().find_map(|name| row.get(*name).filter(|text| !text.is_empty()));
         found.cloned().unwrap_or_default()
@@ -77,7 +77,7 @@ fn other_words(column: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn row(columns: &[(&str, &str)]) -> Row {
+    fn row(columns: &[(&str, &str)]) -> ReplicaRow {
         columns.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
     }
 

@@ -8,6 +8,8 @@ use ebbtide_observe::metric::Maker;
 
 use super::*;
 
+const NO_LABELS: &[(&str, &str)] = &[];
+
 fn timed<T>(value: T) -> Option<Timed<T>> {
     Some(Timed { at: Duration::from_secs(1), value })
 }
@@ -47,7 +49,7 @@ fn families(reading: &Reading, labels: &ServerLabels) -> Families {
 fn a_server_has_the_names_of_mysqld_exporter_and_the_projects_own() {
     let families = families(&server(), &ServerLabels::default());
     for (name, labels, value) in [
-        ("mysql_up", &[][..], 1.0),
+        ("mysql_up", NO_LABELS, 1.0),
         ("mysql_global_status_uptime", &[], 10.0),
         ("mysql_global_status_commands_total", &[("command", "select")], 3.0),
         ("mysql_global_variables_log_bin", &[], 1.0),

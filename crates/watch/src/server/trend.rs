@@ -130,6 +130,12 @@ impl ServerTrend {
         self.rates.as_ref()
     }
 
+    /// The counters of the last look that the project's metrics follow from; None before the first one. `uptime` is among them.
+    #[must_use]
+    pub fn readings(&self) -> Option<&Readings> {
+        self.last.as_ref().map(|last| &last.readings)
+    }
+
     /// The redo log at the last look.
     #[must_use]
     pub const fn redo(&self) -> &RedoUse {

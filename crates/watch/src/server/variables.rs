@@ -76,6 +76,8 @@ fn gcache_bytes(options: &str) -> Option<f64> {
 mod tests {
     use super::*;
 
+    const NO_LABELS: &[(&str, &str)] = &[];
+
     fn families(rows: &[(&str, &str)]) -> Families {
         let mut families = Families::default();
         add(&mut families, &rows.iter().copied().collect());
@@ -103,7 +105,7 @@ mod tests {
             ("version_comment", "Percona XtraDB Cluster..."),
         ];
         for (name, labels, value) in [
-            ("mysql_global_variables_wait_timeout", &[][..], 28_800.0),
+            ("mysql_global_variables_wait_timeout", NO_LABELS, 28_800.0),
             ("mysql_global_variables_userstat", &[], 0.0),
             ("mysql_version_info", &version, 1.0),
             ("mysql_transaction_isolation", &[("level", "REPEATABLE-READ")], 1.0),

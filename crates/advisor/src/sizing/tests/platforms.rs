@@ -166,9 +166,10 @@ fn a_resource_of_terraform_has_the_name_of_the_volume_as_far_as_it_may() {
     for (name, resource) in [
         ("", "data"),
         ("vol-0123456789abcdef0", "vol-0123456789abcdef0"),
-        ("fleet/db 1.eu", "fleet_db_1_eu"),
-        ("1st", "_1st"),
-        ("-", "_-"),
+        ("fleet/db 1.eu", "fleet_db_1_eu_cfe557fd"),
+        ("fleet/db_1.eu", "fleet_db_1_eu_d0880e92"),
+        ("1st", "_1st_44990518"),
+        ("-", "_-_af63a04c"),
     ] {
         assert_eq!(first_line(name), format!("resource \"aws_ebs_volume\" \"{resource}\" {{"));
     }

@@ -15,6 +15,7 @@ use super::*;
 use crate::{
     clock::Clock,
     engine::{BUFFER_BYTES, EngineError, MAX_DATA_BYTES},
+    faults::{Affected, Errors, Faults},
     request::BufferPool,
 };
 
@@ -51,6 +52,65 @@ fn a_borrowed_write_is_the_same_write() {
     fixture.pass(SERVICE);
     assert!(receiver.try_recv().unwrap());
     assert_eq!(fixture.stored(PAGE, PAGE), filled(9, PAGE));
+}
+
+/// A read as the FUSE export submits it.
+fn exported_read(fixture: &Fixture, offset: u64, len: u32) -> Awaited {
+    let (sender, receiver) = mpsc::channel();
+    let reply = Reply::callback(move |outcome| {
+        // Some tests do not listen.
+        let _ = sender.send(outcome.map(|data| data.map_or_else(Vec::new, |data| data.to_vec())));
+    });
+    fixture.volume.submit_read(offset, len, reply);
+    Awaited(receiver)
+}
+
+#[test]
+fn an_exported_read_waits_for_the_models_time_with_the_bytes_of_its_arrival() {
+    let fixture = Fixture::new(ebs());
+    fixture.write_and_wait(PAGE, &filled(1, PAGE));
+    let read = exported_read(&fixture, 0, 8192);
+    let write = fixture.write(PAGE, &filled(2, PAGE));
+    assert_eq!(fixture.volume.in_flight(), 2);
+    fixture.pass(Nanos(SERVICE.0 - 1));
+    assert!(read.now().is_none() && write.now().is_none(), "a nanosecond early");
+    fixture.pass(Nanos(1));
+    assert_eq!(read.now(), Some(Ok([filled(0, PAGE), filled(1, PAGE)].concat())));
+    assert!(write.now().is_some());
+    let refused = exported_read(&fixture, SIZE, 512).now();
+    assert_eq!(refused, Some(Err(IoError::OutOfRange)));
+    assert_eq!(fixture.volume.stats().read.ops, 1, "what is refused is not charged");
+}
+
+#[test]
+fn an_exported_read_that_passes_at_once_has_its_bytes_whatever_its_length() {
+    let fixture = Fixture::new(Limits { service: ServiceTimes::instant(), ..ebs() });
+    for (number, len) in [(1_u8, 512), (2, 16 << 10), (3, 1 << 20), (4, 2 << 20), (5, 4096)] {
+        let bytes = filled(number, len);
+        assert!(fixture.write(0, &bytes).now().is_some());
+        let read = exported_read(&fixture, 0, u32::try_from(len).unwrap());
+        assert_eq!(read.now(), Some(Ok(bytes)), "{len} bytes");
+    }
+    assert_eq!(fixture.volume.pacing().count, 0, "nothing waited, so nothing was paced");
+    assert_eq!(fixture.volume.in_flight(), 0);
+}
+
+#[test]
+fn an_exported_read_meets_stalls_errors_and_the_loss_of_power_as_any_other() {
+    let fixture = Fixture::new(Limits { service: ServiceTimes::instant(), ..ebs() });
+    fixture.volume.set_faults(Faults { stalled: true, ..Faults::default() }).unwrap();
+    let stalled = exported_read(&fixture, 0, 4096);
+    fixture.pass(SERVICE);
+    assert!(stalled.now().is_none());
+    fixture.volume.set_faults(Faults::default()).unwrap();
+    fixture.pass(Nanos(1));
+    assert_eq!(stalled.now(), Some(Ok(filled(0, PAGE))));
+    let errors = vec![Errors { affected: Affected::Reads, per_million: 1_000_000, range: None }];
+    fixture.volume.set_faults(Faults { errors, ..Faults::default() }).unwrap();
+    assert_eq!(exported_read(&fixture, 0, 4096).now(), Some(Err(IoError::Io)));
+    fixture.volume.set_faults(Faults::default()).unwrap();
+    fixture.volume.stop().unwrap();
+    assert_eq!(exported_read(&fixture, 0, 4096).now(), Some(Err(IoError::PowerLost)));
 }
 
 #[test]
@@ -131,8 +191,9 @@ fn a_request_that_is_late_before_it_can_wait_counts_as_late() {
     assert!(fixture.read(0, 4096).now().is_some(), "its time is over when it is submitted");
     assert!(fixture.write(0, &filled(1, PAGE)).now().is_some());
     fixture.volume.submit_write(0, &filled(2, PAGE), Reply::callback(|answer| assert!(answer.is_ok())));
+    fixture.volume.submit_read(0, 4096, Reply::callback(|answer| assert!(answer.is_ok())));
     let pacing = fixture.volume.pacing();
-    assert!(pacing.count == 3 && pacing.p50_ns >= SERVICE.0, "{pacing:?}");
+    assert!(pacing.count == 4 && pacing.p50_ns >= SERVICE.0, "{pacing:?}");
 }
 
 #[test]
@@ -247,6 +308,19 @@ fn buffers_come_back_and_their_number_is_bounded() {
     assert_eq!(pool.take(100).len(), 100, "any length is served");
     assert_eq!(pool.take(1 << 20).len(), 1 << 20, "beyond the bound only while nothing else is in use");
     drop(pool.take(64 << 10));
+    assert_eq!(pool.in_use(), 0);
+}
+
+#[test]
+fn a_buffer_begins_at_a_page_and_holds_every_byte_that_is_put_in() {
+    let pool = BufferPool::new(1 << 20);
+    for len in [1, 512, 4096, 4097, 16 << 10, 256 << 10, 2 << 20] {
+        let mut buffer = pool.take(len);
+        assert!(buffer.as_ptr().addr().is_multiple_of(4096), "{len} bytes");
+        let content: Vec<u8> = (0..len).map(|number| u8::try_from(number % 251).unwrap()).collect();
+        buffer.copy_from_slice(&content);
+        assert_eq!(*buffer, content, "{len} bytes");
+    }
     assert_eq!(pool.in_use(), 0);
 }
 

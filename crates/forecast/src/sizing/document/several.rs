@@ -248,7 +248,9 @@ mod tests {
             report.to_text(TextOptions { columns: 80, color: false, details: true })
         };
         let terraform = shown("terraform");
-        for words in ["vol-0a: Terraform\n", "\"vol-0a\" {", "2 shops: Terraform\n", "\"_2_shops\" {"] {
+        for words in
+            ["vol-0a: Terraform\n", "\"vol-0a\" {", "2 shops: Terraform\n", "\"_2_shops_ccb30346\" {"]
+        {
             assert!(terraform.contains(words), "{words}: {terraform}");
         }
         assert!(shown("today").contains("2 shops: Today\n"));
