@@ -202,11 +202,17 @@ impl Layout {
         *values.get(position)?
     }
 
-    /// The values of a point of another layout in this one. A column that the other one does not have has no value.
+    /// The values of a point of another layout in this one. A column that the other one does not have, or
+    /// has as another kind of number, has no value.
     #[must_use]
     pub fn translate(&self, from: &Self, values: &[Option<Value>]) -> Vec<Option<Value>> {
         let columns = self.columns.iter().enumerate();
-        columns.map(|(guess, column)| from.value(values, guess, (&column.name, column.aggregate))).collect()
+        let value = |(guess, column): (usize, &Column)| {
+            let found = from.value(values, guess, (&column.name, column.aggregate))?;
+            // The bits of another kind of number would be read as a number of this one.
+            (found.number() == column.number).then_some(found)
+        };
+        columns.map(value).collect()
     }
 }
 

@@ -141,8 +141,7 @@ impl Buffer {
         self.since_ms.is_some_and(|since_ms| now_ms < since_ms || now_ms - since_ms >= after_ms)
     }
 
-    /// Writes all that waits. Nothing is forgotten where that fails.
-    fn write(&mut self, store: &mut Store) -> Result<(), HistoryError> {
+    fn write_points(&self, store: &mut Store) -> Result<(), HistoryError> {
         let ended = self.ended.iter().map(|(key, second)| (key, second));
         let latest = self.latest.iter().filter(|(_, second)| second.is_unwritten);
         let points = ended.chain(latest).map(|(key, second)| NewPoint {
@@ -154,9 +153,12 @@ impl Buffer {
             marks: Vec::new(),
         });
         let points: Vec<_> = points.collect();
-        if !points.is_empty() {
-            store.write(Tier::Second, &points)?;
-        }
+        if points.is_empty() { Ok(()) } else { store.write(Tier::Second, &points) }
+    }
+
+    /// Writes all that waits. Nothing is forgotten where that fails.
+    fn write(&mut self, store: &mut Store) -> Result<(), HistoryError> {
+        self.write_points(store)?;
         self.ended.clear();
         self.since_ms = None;
         // A subject that is no longer seen is not kept in memory.
@@ -304,7 +306,7 @@ impl Samples {
 
     /// The latest interval of a tier that the file has of the subjects.
     fn latest(&self, store: &Store, tier: Tier) -> Result<Option<u64>, HistoryError> {
-        let mut latest = None;
+        let mut latest: Option<u64> = None;
         for subject in self.options.subjects {
             latest = latest.max(store.latest(tier, subject)?);
         }

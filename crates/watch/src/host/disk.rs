@@ -3,8 +3,8 @@
 use ebbtide_proc::BlockStatistics;
 use ebbtide_volume::Nanos;
 
+use super::foreign::{family, with_shared};
 use super::reading::HostDisk;
-use super::text::{family, with_shared};
 use super::udev::UdevProperties;
 use crate::exposition::{Exposition, Label, Number};
 use crate::family::{Family, FamilyKind};

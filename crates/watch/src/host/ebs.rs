@@ -4,8 +4,8 @@
 //! Unlike the driver's, the histograms have the true sum, which is the total time of the page, and a last bucket without a bound.
 
 use super::ebs_page::EbsPage;
+use super::foreign::{family, with_shared};
 use super::reading::{EbsVolume, HostReading};
-use super::text::{family, with_shared};
 use crate::exposition::{Distribution, Exposition, Label, Number};
 use crate::family::{Family, FamilyKind};
 

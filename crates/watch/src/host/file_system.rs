@@ -1,7 +1,7 @@
 //! The families of node_exporter's collector `filesystem` (`collector/filesystem_common.go`).
 
+use super::foreign::{family, with_shared};
 use super::reading::{HostFileSystem, Space};
-use super::text::{family, with_shared};
 use crate::exposition::{Exposition, Label, Number};
 use crate::family::{Family, FamilyKind};
 

@@ -15,6 +15,7 @@ mod ebs;
 mod ebs_page;
 mod exclusion;
 mod file_system;
+mod foreign;
 mod placement;
 mod pressure;
 mod reader;

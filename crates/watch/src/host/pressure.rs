@@ -3,7 +3,7 @@
 use ebbtide_proc::Pressure;
 use ebbtide_volume::Nanos;
 
-use super::text::family;
+use super::foreign::family;
 use crate::exposition::{Exposition, Label, Number};
 use crate::family::{Family, FamilyKind};
 

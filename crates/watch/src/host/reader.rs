@@ -65,7 +65,8 @@ struct KnownDevice {
 
 impl HostReader {
     /// Reads this machine for the first time. `ask_page` asks a device for its statistics page
-    /// (`ebbtide_device::nvme::ebs_log_page`).
+    /// (`ebbtide_device::nvme::ebs_log_page`). It is called by [`Self::read`], and may wait for as long as the kernel waits for the
+    /// device: a reader of a machine with EBS volumes needs a thread of its own.
     #[must_use]
     pub fn new(options: HostOptions, ask_page: AskPage) -> Self {
         let mut reader = Self {

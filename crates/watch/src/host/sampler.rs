@@ -81,13 +81,15 @@ impl HostSampler {
 
     /// The samples of a reading: what grew since the one before. None with the first one. `elapsed` is by a clock that never runs back.
     pub fn sample(&mut self, elapsed: Nanos, reading: HostReading) -> Vec<Sample> {
-        let (earlier, before) = match self.before.take() {
-            Some(before) if before.0 < elapsed => before,
-            _ => {
-                self.before = Some((elapsed, reading));
-                return Vec::new();
-            }
+        let Some((earlier, before)) = self.before.take() else {
+            self.before = Some((elapsed, reading));
+            return Vec::new();
         };
+        // Without any time between, the growth is that of the next reading.
+        if elapsed <= earlier {
+            self.before = Some((earlier, before));
+            return Vec::new();
+        }
         let span = elapsed.since(earlier);
         let mut samples: Vec<Sample> =
             Vec::with_capacity(reading.disks.len() + reading.file_systems.len() + 1);
@@ -131,7 +133,7 @@ impl HostSampler {
         let space = mount.space.as_ref().ok()?;
         let values = [span.0, space.size_bytes, space.available_bytes, space.files_free];
         Some(Sample {
-            key: self.key(FILE_SYSTEM, Some(("mountpoint", &mount.mount_point))),
+            key: self.key(FILE_SYSTEM, Some(("mountpoint", mount.mount_point.as_str()))),
             kind: mount.fs_type.clone(),
             layout: Arc::clone(&FILE_SYSTEM_LAYOUT),
             values: whole(&values.map(Some)),
@@ -202,7 +204,10 @@ fn grown_ns(before_ms: u64, now_ms: u64) -> Option<u64> {
     const END: u64 = 1 << 32;
     let grown_ms = match now_ms.checked_sub(before_ms) {
         Some(grown) => grown,
-        None => (now_ms + END).checked_sub(before_ms).filter(|grown| before_ms < END && *grown < END / 2)?,
+        None => now_ms
+            .saturating_add(END)
+            .checked_sub(before_ms)
+            .filter(|grown| before_ms < END && *grown < END / 2)?,
     };
     Some(grown_ms.saturating_mul(1_000_000))
 }
@@ -278,10 +283,10 @@ mod tests {
         let sample = &samples[0];
         assert_eq!((sample.key.label("device"), sample.key.label("host")), (Some("nvme1n1"), Some("db1")));
         assert_eq!((sample.kind.as_str(), sample.values.len()), ("EBS", sample.layout.columns().len()));
-        // A clock that stands still has no growth, and the next reading is held against the latest one.
+        // Without any time between there is no sample, and nothing of the growth is lost.
         assert!(sampler.sample(Nanos::from_ms(6_500), reading(disk(5_000, "a"))).is_empty());
         let samples = sampler.sample(Nanos::from_secs(8), reading(disk(5_500, "a")));
-        assert_eq!(value(&samples, DEVICE, "reads"), Some(500.0));
+        assert_eq!(value(&samples, DEVICE, "reads"), Some(1_500.0));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::reading::HostReading;
 use super::{disk, ebs, file_system, pressure};
 use crate::exposition::{Exposition, Label};
-use crate::family::{Family, FamilyKind};
+use crate::family::Family;
 
 /// The families of a machine, in the order of the text. Which of them have values depends on the machine.
 #[must_use]
@@ -31,22 +31,6 @@ pub(crate) fn add(text: &mut Exposition, reading: &HostReading, shared: &[Label<
     ebs::add(text, reading, shared);
 }
 
-/// A family of another exporter.
-pub(super) const fn family(
-    name: &'static str,
-    kind: FamilyKind,
-    unit: &'static str,
-    labels: &'static [&'static str],
-    (help, source): (&'static str, &'static str),
-) -> Family {
-    Family { name, kind, unit, labels, help, source }
-}
-
-/// Own labels with those that all values share.
-pub(super) fn with_shared<'a>(own: &[Label<'a>], shared: &[Label<'a>]) -> Vec<Label<'a>> {
-    [own, shared].concat()
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -54,6 +38,7 @@ mod tests {
     use ebbtide_proc::{Pressure, Stall, parse_block_statistics};
 
     use super::*;
+    use crate::family::FamilyKind;
     use crate::host::ebs_page::EbsPage;
     use crate::host::ebs_page::tests::{NUMBERS, page};
     use crate::host::reading::{EbsReads, EbsVolume, HostDisk, HostFileSystem, Space};
