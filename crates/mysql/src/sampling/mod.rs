@@ -17,7 +17,6 @@ mod missing;
 mod reading;
 mod sampler;
 mod schedule;
-mod unanswered;
 
 pub use collector::Collector;
 pub use reading::{
@@ -25,4 +24,3 @@ pub use reading::{
     Receiver, ReplicaRow, ResponseClass, ResponseTimes, Timed, Transaction,
 };
 pub use sampler::{SampleError, Sampled, ServerSampler};
-pub use unanswered::Unanswered;

@@ -1,16 +1,16 @@
 //! What a server answered, as the alarms take it.
 
-use ebbtide_mysql::sampling::{Reading, Row, Unanswered};
+use ebbtide_mysql::sampling::Reading;
 use ebbtide_observe::Version;
 use ebbtide_volume::Nanos;
 
-use super::looks::{ServerLook, ServerState};
+use super::looks::{ServerLook, ServerState, Unanswered};
 use super::server_track::ServerTrack;
 use crate::reading::{Answer, ReplicaReading, ServerCounters, ServerReading, ThreadState};
-use crate::server::lags;
+use crate::server::{ReplicaLag, lags};
 
 /// The reading of a server. `is_new` says whether its status is a new one: the same counters at a later time would be no growth at all.
-pub(super) fn server_reading(look: &ServerLook, track: &mut ServerTrack, is_new: bool) -> ServerReading {
+pub(super) fn server_reading(look: &ServerLook, track: &ServerTrack, is_new: bool) -> ServerReading {
     let answer = match &look.state {
         ServerState::NotAsked | ServerState::Rests => Answer::NotAsked,
         ServerState::Answers if !is_new => Answer::NotAsked,
@@ -41,30 +41,15 @@ fn counters(look: &ServerLook, track: &mut ServerTrack) -> Option<Answer> {
 
 /// The channels by which a server replicates.
 fn replicas(reading: &Reading) -> Vec<ReplicaReading> {
-    let Some(rows) = &reading.replica else { return Vec::new() };
-    let channel = |(row, lag): (&Row, crate::server::ReplicaLag)| {
-        let errors = [error(row, "IO"), error(row, "SQL")];
-        ReplicaReading {
-            channel: lag.channel,
-            receiver: thread(row, "IO"),
-            applier: thread(row, "SQL"),
-            lag_s: lag.seconds,
-            delay_s: row.get("SQL_Delay").and_then(|text| text.parse().ok()).unwrap_or(0.0),
-            error: errors.into_iter().flatten().next(),
-        }
+    let channel = |lag: ReplicaLag| ReplicaReading {
+        channel: lag.channel,
+        receiver: ThreadState::of_word(&lag.receiver_word),
+        applier: ThreadState::of_word(&lag.applier_word),
+        lag_s: lag.seconds,
+        delay_s: lag.delay_s,
+        error: lag.error,
     };
-    rows.value.iter().zip(lags(reading)).map(channel).collect()
-}
-
-/// What the thread `IO` or `SQL` of a channel does, in the words of any version.
-pub(super) fn thread(row: &Row, name: &str) -> ThreadState {
-    let names = [format!("Replica_{name}_Running"), format!("Slave_{name}_Running")];
-    ThreadState::of_word(names.iter().find_map(|column| row.get(column)).map_or("", String::as_str))
-}
-
-/// The last error of the thread `IO` or `SQL`; None without one.
-pub(super) fn error(row: &Row, name: &str) -> Option<String> {
-    row.get(&format!("Last_{name}_Error")).filter(|text| !text.is_empty()).cloned()
+    lags(reading).into_iter().map(channel).collect()
 }
 
 #[cfg(test)]
@@ -72,7 +57,7 @@ mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
-    use ebbtide_mysql::sampling::Timed;
+    use ebbtide_mysql::sampling::{ReplicaRow, Timed};
 
     use super::*;
 
@@ -89,8 +74,8 @@ mod tests {
 
     #[test]
     fn a_server_that_rests_is_no_fault_and_one_that_refuses_the_login_is_one() {
-        let mut track = ServerTrack::default();
-        let mut answer = |state| server_reading(&look(state, Reading::default()), &mut track, false).answer;
+        let track = ServerTrack::default();
+        let answer = |state| server_reading(&look(state, Reading::default()), &track, false).answer;
         assert_eq!(answer(ServerState::Rests), Answer::NotAsked);
         assert_eq!(answer(ServerState::Answers), Answer::NotAsked, "the same status as before");
         let lost =
@@ -102,9 +87,10 @@ mod tests {
 
     #[test]
     fn a_thread_that_has_stopped_has_its_error_and_no_lag() {
-        let row: Row = [
+        let row: ReplicaRow = [
             ("Slave_IO_Running", "Yes"),
             ("Slave_SQL_Running", "No"),
+            ("Last_SQL_Errno", "1062"),
             ("Last_SQL_Error", "Duplicate entry"),
             ("Seconds_Behind_Master", "0"),
         ]
@@ -113,6 +99,6 @@ mod tests {
         let replica = Some(Timed { at: Duration::ZERO, value: vec![row] });
         let found = replicas(&Reading { replica, ..Reading::default() });
         assert_eq!((found[0].receiver, found[0].applier), (ThreadState::Running, ThreadState::Stopped));
-        assert_eq!((found[0].lag_s, found[0].error.as_deref()), (None, Some("Duplicate entry")));
+        assert_eq!((found[0].lag_s, found[0].error.as_deref()), (None, Some("error 1062: Duplicate entry")));
     }
 }

@@ -1,8 +1,9 @@
 //! What the sources gave at the last look, as plain data.
 
+use std::error::Error as _;
 use std::sync::Arc;
 
-use ebbtide_mysql::sampling::{Reading, Unanswered};
+use ebbtide_mysql::sampling::{Reading, SampleError};
 use ebbtide_proc::process::OwnUsage;
 use ebbtide_volume::Nanos;
 
@@ -63,6 +64,39 @@ pub enum ServerState {
         /// How long it was waited for.
         waited: Nanos,
     },
+}
+
+/// Why a server gave no sample.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unanswered {
+    /// There is no connection, or it was lost.
+    Down,
+    /// The server refuses the login.
+    LoginRefused,
+    /// The server took the connection or the question, and did not answer in time.
+    Hangs,
+}
+
+/// How long a sampler waits for an answer (`ebbtide_mysql::sampling`).
+const LONGEST_ANSWER: Nanos = Nanos::from_secs(5);
+
+impl ServerState {
+    /// The state of a server that gave no sample.
+    #[must_use]
+    pub fn of_error(error: &SampleError) -> Self {
+        let kind = match error {
+            _ if error.is_login_refused() => Unanswered::LoginRefused,
+            _ if error.is_timeout() => Unanswered::Hangs,
+            _ => Unanswered::Down,
+        };
+        let waited = match error {
+            SampleError::Hangs { waits, .. } => (*waits).into(),
+            _ => LONGEST_ANSWER,
+        };
+        // A cause has its own causes in its text.
+        let error = error.source().map_or_else(|| error.to_string(), |cause| format!("{error}: {cause}"));
+        Self::Unanswered { kind, error, waited }
+    }
 }
 
 /// The machine.

@@ -34,7 +34,7 @@ mod storage_view;
 mod watcher;
 
 pub use complaints::Complaints;
-pub use looks::{HostLook, Looks, OwnLook, ServerLook, ServerState, SourceFault};
+pub use looks::{HostLook, Looks, OwnLook, ServerLook, ServerState, SourceFault, Unanswered};
 pub use own_volume::OwnVolume;
 pub use replay::ReplaySource;
 pub use source::LiveSource;

@@ -37,11 +37,6 @@ impl OwnVolume {
     pub fn of_observed(volume: &ObservedVolume, floor: Option<LatencyFloor>) -> Option<Self> {
         let attachment = volume.attachment.as_ref()?;
         let reading = &attachment.reading;
-        let instance = || {
-            let (io_share, byte_share) = reading.instance_balances?;
-            let limits = reading.instance_limits?;
-            Some(InstanceReading { name: attachment.instance.clone()?, limits, io_share, byte_share })
-        };
         Some(Self {
             name: volume.name.clone(),
             spec: volume.kind.clone(),
@@ -50,7 +45,7 @@ impl OwnVolume {
             epoch: attachment.since.0.to_string(),
             stats: reading.totals.stats,
             limits: VolumeLimits { iops: reading.iops_limit, throughput: reading.throughput_limit, floor },
-            instance: instance(),
+            instance: InstanceReading::of_observed(volume),
             credits_end_s: attachment.credits.as_ref().and_then(|credits| credits.ends_in_s),
             credits_full_s: attachment.credits.as_ref().and_then(|credits| credits.full_in_s),
         })

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ebbtide_mysql::sampling::Reading;
 use ebbtide_observe::metric::Maker;
-use ebbtide_observe::{AskedCounters, Counter, Flavour, Readings};
+use ebbtide_observe::{Flavour, Readings};
 use ebbtide_volume::Nanos;
 
 use crate::server::ServerTrend;
@@ -24,8 +24,6 @@ const GROWING: [&str; 5] = [
 /// Counters of INNODB_METRICS of the same kind; they are asked less often than the status.
 const METRICS: [&str; 3] =
     ["innodb_log_flush_usec", "innodb_master_active_loops", "innodb_master_idle_loops"];
-/// Counters of INNODB_METRICS that are values of the moment.
-const GAUGES: [&str; 3] = ["log_lsn_checkpoint_age", "log_max_modified_age_sync", "trx_rseg_history_len"];
 
 /// Some counters at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,7 +73,6 @@ pub(super) struct ServerTrack {
     metrics: Option<CounterSet>,
     grown: Option<Growth>,
     metrics_grown: Option<Growth>,
-    asked: Option<(Maker, AskedCounters)>,
     seen: Nanos,
 }
 
@@ -139,29 +136,13 @@ impl ServerTrack {
         self.seen
     }
 
-    /// The counters of a reading as the alarms take them; None before the server has answered.
-    pub(super) fn counters(&mut self, reading: &Reading) -> Option<(Flavour, Readings)> {
-        let (maker, status) = (reading.maker?, reading.status.as_ref()?);
-        let flavour = match maker {
+    /// The counters of the newest status as the alarms take them; None before the server has answered.
+    pub(super) fn counters(&self, reading: &Reading) -> Option<(Flavour, Readings)> {
+        let flavour = match reading.maker? {
             Maker::MariaDb => Flavour::MariaDb,
             Maker::MySql => Flavour::MySql,
         };
-        if self.asked.as_ref().is_none_or(|(asked, _)| *asked != maker) {
-            self.asked = Some((maker, AskedCounters::of(flavour)));
-        }
-        let mut readings = Readings::default();
-        for name in self.asked.iter().flat_map(|(_, asked)| asked.status()) {
-            if let Some(value) = status.value.get(name).and_then(|text| text.parse().ok()) {
-                readings.insert(Counter::Status(name), value);
-            }
-        }
-        for metric in reading.innodb_metrics.iter().flat_map(|metrics| &metrics.value) {
-            let gauge = GAUGES.into_iter().find(|name| *name == metric.name);
-            if let (Some(name), Ok(count)) = (gauge, u64::try_from(metric.count)) {
-                readings.insert(Counter::InnodbMetric(name), count);
-            }
-        }
-        Some((flavour, readings))
+        Some((flavour, self.trend.readings()?.clone()))
     }
 }
 
@@ -209,6 +190,7 @@ mod tests {
     #[test]
     fn counters_of_the_alarms_have_the_uptime() {
         let mut track = ServerTrack::default();
+        track.take(Nanos::from_secs(77), &reading(0, 77, 1));
         let (flavour, counters) = track.counters(&reading(0, 77, 1)).unwrap();
         assert_eq!((flavour, counters.get(ebbtide_observe::UPTIME)), (Flavour::MariaDb, Some(77)));
         assert!(track.counters(&Reading::default()).is_none());

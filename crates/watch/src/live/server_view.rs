@@ -1,12 +1,12 @@
 //! A server in a view.
 
-use ebbtide_mysql::sampling::{Reading, Row};
+use ebbtide_mysql::sampling::{Reading, ReplicaRow};
 use ebbtide_observe::Rates;
 use ebbtide_observe::metric::Maker;
 
-use super::answers::{error, thread};
 use super::looks::{ServerLook, ServerState};
 use super::server_track::ServerTrack;
+use crate::reading::ThreadState;
 use crate::server::{ReplicaLag, lags};
 use crate::view::{RedoView, ReplicaView, ServerView};
 
@@ -118,19 +118,19 @@ fn replicas(reading: &Reading) -> Vec<ReplicaView> {
     rows.value.iter().zip(lags(reading)).map(|(row, lag)| replica(row, lag)).collect()
 }
 
-fn replica(row: &Row, lag: ReplicaLag) -> ReplicaView {
+fn replica(row: &ReplicaRow, lag: ReplicaLag) -> ReplicaView {
     let text = |names: [&str; 2]| names.iter().find_map(|name| row.get(*name)).map_or("", String::as_str);
     let source = match (text(["Source_Host", "Master_Host"]), text(["Source_Port", "Master_Port"])) {
         (host, "") => host.to_owned(),
         (host, port) => format!("{host}:{port}"),
     };
-    let errors = [error(row, "IO"), error(row, "SQL")];
+    let words = [&lag.receiver_word, &lag.applier_word];
     ReplicaView {
-        channel: lag.channel,
         source,
-        threads: ["IO", "SQL"].map(|name| thread(row, name).name().to_owned()),
+        threads: words.map(|word| ThreadState::of_word(word).name().to_owned()),
         lag_s: lag.seconds,
         lag_by: lag.evidence.name().replace('_', " "),
-        error: errors.into_iter().flatten().collect::<Vec<String>>().join("; "),
+        error: lag.error.unwrap_or_default(),
+        channel: lag.channel,
     }
 }
