@@ -46,7 +46,7 @@ use crate::document::{ColorWhen, print, text_options};
 use crate::exit::{Exit, Refusal};
 use crate::refusal::refuse;
 use crate::signals::cancel_on;
-use crate::text::{self, note};
+use crate::text::note;
 
 /// How long a single look waits for a source besides the interval: a server may not be there, or hang.
 const PATIENCE: Duration = Duration::from_secs(6);
@@ -86,7 +86,14 @@ pub(crate) fn run(
         // A look has two samples, which say nothing of a time.
         None if args.once => None,
         Some(HistoryPlace::Off) => None,
-        _ => Some(history::open(history_directory(history, directory)?)?),
+        _ => {
+            let place = history_directory(history, directory)?;
+            if history.is_none() {
+                // A home has permissions of its own.
+                Home::open(place).context(Refusal::environment("this home cannot be used"))?;
+            }
+            Some(history::open(place)?)
+        }
     };
     let clock = Clock::start();
     let options = SourceOptions { interval: args.interval, clock, stop: &stop };
@@ -107,7 +114,7 @@ fn signals() -> impl Iterator<Item = c_int> {
 /// Where the history is: the directory of the option, or the home.
 fn history_directory<'a>(place: Option<&'a HistoryPlace>, home: Option<&'a Path>) -> Result<&'a Path> {
     match place {
-        Some(HistoryPlace::In(directory)) => Ok(directory),
+        Some(HistoryPlace::In(directory)) => Ok(directory.as_path()),
         Some(HistoryPlace::Off) => Err(Refusal::usage("--replay needs the history that --history off has not").into()),
         None => home.ok_or_else(|| {
             Refusal::environment("there is no home to keep the history in")
@@ -249,5 +256,5 @@ fn until_end(
             }
         }
     }
-    text::lost().map_or(Ok(()), |error| Err(anyhow::anyhow!("{error:#}")))
+    Ok(())
 }

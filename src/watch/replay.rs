@@ -31,6 +31,10 @@ pub(super) fn run(
     color: ColorWhen,
     stop: &Cancel,
 ) -> Result<Exit> {
+    if !directory.join(ebbtide_history::FILE).is_file() {
+        let refusal = Refusal::environment(format!("there is no history in {}", directory.display()));
+        return Err(refusal.hint("ebbtide watch records one; --history DIR names another place").into());
+    }
     let samples = history::open(directory)?;
     let unreadable =
         || Refusal::environment(format!("the history in {} cannot be read", directory.display()));
