@@ -17,7 +17,7 @@ use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
@@ -57,6 +57,8 @@ pub struct Server {
     runtime: Option<Runtime>,
     acceptor: JoinHandle<()>,
     graceful: Graceful,
+    /// Ends the feeds, whose answers would go on.
+    stopping: watch::Sender<bool>,
 }
 
 /// Ends connections after their requests; none once it does.
@@ -81,8 +83,10 @@ impl Server {
         let listener = runtime.block_on(TcpListener::bind(address.socket()))?;
         let address = listener.local_addr()?;
         let graceful: Graceful = Arc::new(Mutex::new(Some(GracefulShutdown::new())));
-        let acceptor = runtime.spawn(accept(listener, site.router(), patience, Arc::clone(&graceful)));
-        Ok(Self { address, runtime: Some(runtime), acceptor, graceful })
+        let (stopping, stopped) = watch::channel(false);
+        let acceptor =
+            runtime.spawn(accept(listener, site.router(&stopped), patience, Arc::clone(&graceful)));
+        Ok(Self { address, runtime: Some(runtime), acceptor, graceful, stopping })
     }
 
     /// Where it listens.
@@ -95,6 +99,7 @@ impl Server {
     pub fn stop(&mut self) {
         let Some(runtime) = self.runtime.take() else { return };
         self.acceptor.abort();
+        self.stopping.send_replace(true);
         let graceful = self.graceful.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(graceful) = graceful {
             let ended = runtime.block_on(async { timeout(STOP_TIMEOUT, graceful.shutdown()).await });

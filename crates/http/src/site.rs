@@ -4,10 +4,15 @@ use std::fmt;
 use std::sync::Arc;
 
 use axum::Router;
+use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
+use tokio::sync::{Semaphore, watch};
+
+use crate::feed::{Feed, MAX_STREAMS, Streams};
+use crate::resource::{self, Resource};
 
 /// The answer to a path that no page has; LINKS stands for those that there are.
 const MISSING: &str = include_str!("../assets/missing.html");
@@ -38,24 +43,60 @@ pub struct Unavailable(pub String);
 
 /// Pages by their paths.
 #[derive(Debug, Default)]
-pub struct Site(Vec<(&'static str, Arc<dyn Page>)>);
+pub struct Site {
+    pages: Vec<(&'static str, Arc<dyn Page>)>,
+    resources: Vec<(&'static str, Arc<dyn Resource>)>,
+    feeds: Vec<(&'static str, Arc<dyn Feed>)>,
+}
 
 impl Site {
     /// This site with one page more, at a path such as `/metrics`. A path stands for itself: it has no `{` in it.
     #[must_use]
     pub fn with(mut self, path: &'static str, page: impl Page) -> Self {
-        self.0.push((path, Arc::new(page)));
+        self.pages.push((path, Arc::new(page)));
         self
     }
 
-    /// The routes: GET and HEAD of each page, 405 for other methods, and 404 with the links for other paths.
-    pub(crate) fn router(self) -> Router {
-        let link = |(path, _): &(&'static str, _)| format!("<li><a href=\"{path}\">{path}</a></li>\n");
-        let links: String = self.0.iter().map(link).collect();
+    /// This site with one resource more. A path that ends with `/`, such as `/server/`, has all paths below it too; `/` alone is only
+    /// itself.
+    #[must_use]
+    pub fn with_resource(mut self, path: &'static str, resource: impl Resource) -> Self {
+        self.resources.push((path, Arc::new(resource)));
+        self
+    }
+
+    /// This site with one feed of events more. Each feed has up to 16 clients at a time.
+    #[must_use]
+    pub fn with_feed(mut self, path: &'static str, feed: impl Feed) -> Self {
+        self.feeds.push((path, Arc::new(feed)));
+        self
+    }
+
+    /// The routes: GET and HEAD of each page, 405 for other methods, and 404 with the links for other paths. Feeds end when `stopped`
+    /// changes.
+    pub(crate) fn router(self, stopped: &watch::Receiver<bool>) -> Router {
+        let paths =
+            self.pages.iter().map(|(path, _)| *path).chain(self.resources.iter().map(|(path, _)| *path));
+        let link = |path: &str| format!("<li><a href=\"{path}\">{path}</a></li>\n");
+        // What has names below it is no page by itself.
+        let links: String = paths.filter(|path| *path == "/" || !path.ends_with('/')).map(link).collect();
         let missing: Arc<str> = MISSING.replace("LINKS", &links).into();
         let mut router = Router::new();
-        for (path, page) in self.0 {
+        for (path, page) in self.pages {
             router = router.route(path, get(move || answer(Arc::clone(&page))));
+        }
+        for (path, resource) in self.resources {
+            let answered =
+                get(move |request: Request| resource::answer(path, Arc::clone(&resource), request));
+            if path != "/" && path.ends_with('/') {
+                router = router.route(&format!("{path}{{*below}}"), answered.clone());
+            }
+            router = router.route(path, answered);
+        }
+        for (path, feed) in self.feeds {
+            let places = Arc::new(Semaphore::new(MAX_STREAMS));
+            let streams = Streams { feed, places, stopped: stopped.clone() };
+            router = router.route(path, get(move || async move { streams.open() }));
         }
         router.fallback(move || {
             let missing = missing.to_string();

@@ -26,6 +26,8 @@ pub use block::{
     Band, Bands, Block, Cell, Estimate, Estimates, Fact, Fold, Link, Listing, Medium, Note, Section, Table,
     Tone, Verdict,
 };
+pub use page::{PAGE_FILES, PageFiles, fill};
+pub use plain::escaped;
 pub use plot::{Axis, Chart, Format, Group, Layer, Line, Mark, Plots, Scale, Series, Width};
 pub use text::{TextOptions, spark};
 pub use wrap::{wrapped, wrapped_lines, wrapped_markdown};

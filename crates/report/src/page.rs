@@ -15,6 +15,30 @@ const LIBRARY: &str = include_str!("../assets/uplot/uPlot.iife.min.js");
 const LIBRARY_STYLES: &str = include_str!("../assets/uplot/uPlot.min.css");
 const LIBRARY_LICENCE: &str = include_str!("../assets/uplot/LICENSE");
 
+/// The files of a page with charts, for pages of other crates that look like reports. They load nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PageFiles {
+    /// The styles of the pages, with their colours for light and dark.
+    pub styles: &'static str,
+    /// The script with elements, colours and figures: statements for the beginning of a function.
+    pub text_script: &'static str,
+    /// The chart library, uPlot: a script that defines one function. Its origin is in `assets/uplot/PROVENANCE.md`.
+    pub chart_script: &'static str,
+    /// The styles of the chart library.
+    pub chart_styles: &'static str,
+    /// The licence of the chart library, which goes wherever its script goes.
+    pub chart_licence: &'static str,
+}
+
+/// The files that every report has inside.
+pub const PAGE_FILES: PageFiles = PageFiles {
+    styles: STYLES,
+    text_script: SCRIPTS[0],
+    chart_script: LIBRARY,
+    chart_styles: LIBRARY_STYLES,
+    chart_licence: LIBRARY_LICENCE,
+};
+
 impl Report {
     /// The page.
     pub fn to_html(&self) -> String {
@@ -34,7 +58,11 @@ impl Report {
 }
 
 /// Replaces every `{{name}}` of a page once, so that no inserted text is searched again.
-fn fill(page: &str, part: impl Fn(&str) -> String) -> String {
+///
+/// # Panics
+/// The page opens a placeholder and does not close it.
+#[must_use]
+pub fn fill(page: &str, part: impl Fn(&str) -> String) -> String {
     let mut filled = String::new();
     let mut rest = page;
     while let Some((before, after)) = rest.split_once("{{") {

@@ -39,8 +39,9 @@ pub(crate) fn markup(report: &Report) -> String {
     page.out
 }
 
-/// Text as a text node or the value of an attribute.
-pub(crate) fn escaped(text: &str) -> String {
+/// Text as a text node or the value of an attribute in double quotes.
+#[must_use]
+pub fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 

@@ -1,11 +1,15 @@
 //! The server against clients of every kind, by plain sockets.
 
-use std::io::{Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use super::{ANSWER_TIMEOUT, HEAD_TIMEOUT, Patience, Server};
-use crate::{Page, Rendered, Site, Unavailable};
+use crate::feed::MAX_STREAMS;
+use crate::{
+    Answer, AnswerStatus, Feed, FeedEvent, Page, Rendered, Resource, ResourceRequest, Site, Unavailable,
+};
 
 /// A page of so many bytes; of none, it is unavailable.
 #[derive(Debug)]
@@ -132,4 +136,108 @@ fn a_crowd_of_clients_takes_turns_and_a_stop_frees_the_port() {
     let again = Server::start(address.to_string().parse().unwrap(), site).unwrap();
     let taken = Server::start(address.to_string().parse().unwrap(), Site::default());
     assert!(taken.is_err() && ask(&again, "GET /page").starts_with("HTTP/1.1 200"));
+}
+
+/// Answers with its request; nothing has the name `missing`.
+#[derive(Debug)]
+struct Echo;
+
+impl Resource for Echo {
+    fn answer(&self, request: &ResourceRequest) -> Answer {
+        match request.below.as_str() {
+            "missing" => Answer::refused(AnswerStatus::Missing, "there is no such name"),
+            _ => Answer::found("text/html; charset=utf-8", format!("{request:?}")),
+        }
+    }
+}
+
+/// Counts how often it is asked, and has a new event every second time.
+#[derive(Debug, Default)]
+struct Counter(AtomicU64);
+
+impl Feed for Counter {
+    fn latest(&self) -> FeedEvent {
+        let number = self.0.fetch_add(1, Ordering::Relaxed) / 2;
+        FeedEvent { number, data: format!("event {number}").into() }
+    }
+}
+
+fn start_resources() -> Server {
+    let site = Site::default().with_resource("/", Echo).with_resource("/name/", Echo);
+    Server::start("0".parse().unwrap(), site.with_feed("/events", Counter::default())).unwrap()
+}
+
+#[test]
+fn a_resource_gets_what_is_below_its_path_and_the_query_and_says_what_a_browser_may_do() {
+    let server = start_resources();
+    let whole = ask(&server, "GET /name/a%2Fb/%3C?from=1");
+    assert!(whole.starts_with("HTTP/1.1 200"), "{whole}");
+    assert!(whole.contains(r#"below: "a/b/<", query: [("from", "1")]"#), "{whole}");
+    for header in [
+        "content-type: text/html; charset=utf-8\r\n",
+        "content-security-policy: default-src 'none'; script-src 'self';",
+        "x-content-type-options: nosniff\r\n",
+        "cache-control: no-store\r\n",
+    ] {
+        assert!(whole.contains(header), "{header}: {whole}");
+    }
+    let root = ask(&server, "GET /");
+    assert!(root.starts_with("HTTP/1.1 200") && root.contains(r#"below: """#), "{root}");
+    let head = ask(&server, "HEAD /name/a");
+    assert!(head.starts_with("HTTP/1.1 200") && head.ends_with("\r\n\r\n"), "{head}");
+    let missing = ask(&server, "GET /name/missing");
+    assert!(missing.starts_with("HTTP/1.1 404") && missing.ends_with("there is no such name\n"), "{missing}");
+    assert!(ask(&server, "GET /name/%FF").starts_with("HTTP/1.1 400"));
+    assert!(ask(&server, "POST /name/a").starts_with("HTTP/1.1 405"));
+    let elsewhere = ask(&server, "GET /other/a");
+    assert!(elsewhere.starts_with("HTTP/1.1 404") && !elsewhere.contains("/name/"), "{elsewhere}");
+}
+
+/// Opens a stream of events, and reads its head.
+fn open_stream(server: &Server) -> (String, BufReader<TcpStream>) {
+    let mut stream = TcpStream::connect(server.address()).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    stream.write_all(b"GET /events HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
+    let mut stream = BufReader::new(stream);
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") && stream.read_line(&mut head).unwrap() > 0 {}
+    (head, stream)
+}
+
+#[test]
+fn each_event_is_pushed_when_it_is_new_and_a_stop_ends_the_streams() {
+    let mut server = start_resources();
+    let (head, mut stream) = open_stream(&server);
+    assert!(
+        head.starts_with("HTTP/1.1 200") && head.contains("content-type: text/event-stream\r\n"),
+        "{head}"
+    );
+    let mut text = String::new();
+    while !text.contains("data: event 1") {
+        assert!(stream.read_line(&mut text).unwrap() > 0, "it ended: {text}");
+    }
+    assert!(text.contains("retry: 2000\n\ndata: event 0\n\n"), "{text}");
+    assert_eq!(text.matches("event 0").count(), 1, "it is not sent again: {text}");
+    let begun = Instant::now();
+    server.stop();
+    assert!(begun.elapsed() < super::STOP_TIMEOUT, "the stream did not hold it up");
+    let mut rest = Vec::new();
+    stream.read_to_end(&mut rest).unwrap();
+    assert!(rest.ends_with(b"0\r\n\r\n"), "the answer has its end");
+}
+
+#[test]
+fn streams_are_bounded_and_a_client_that_leaves_makes_room() {
+    let server = start_resources();
+    let streams: Vec<_> = (0..MAX_STREAMS).map(|_| open_stream(&server)).collect();
+    assert!(streams.iter().all(|(head, _)| head.starts_with("HTTP/1.1 200")));
+    let (refused, _) = open_stream(&server);
+    assert!(refused.starts_with("HTTP/1.1 503"), "{refused}");
+    assert!(ask(&server, "GET /name/a").starts_with("HTTP/1.1 200"), "pages are served beside them");
+    drop(streams);
+    let begun = Instant::now();
+    while !open_stream(&server).0.starts_with("HTTP/1.1 200") {
+        assert!(begun.elapsed() < Duration::from_secs(30), "nobody noticed that they left");
+        std::thread::sleep(Duration::from_millis(100));
+    }
 }
