@@ -13,7 +13,7 @@
 //! - [`alarm::Alarms`] takes a [`reading::ReadingSet`] each second and says which alarms have changed; [`alarm::RULES`] is the table of rules.
 //! - [`dashboards`] makes rule files for Prometheus and a dashboard for Grafana of the same table.
 //! - [`server`] and [`host`] have the names of mysqld_exporter and node_exporter. [`screen`] is a view as a document.
-//! - [`view`] has what people are shown; [`page`] shows it to a browser.
+//! - [`view`] has what people are shown; [`page`] shows it to a browser, [`terminal::draw`] draws it on a terminal.
 //! - [`names_page`] is the table as docs/generated/metrics.md has it.
 //!
 //! A new family is a row of [`names`] and a row of `volumes`; a test fails where one of the two is missing.
@@ -33,6 +33,7 @@ pub mod reading;
 mod scrape;
 pub mod screen;
 pub mod server;
+pub mod terminal;
 #[cfg(test)]
 mod tests;
 pub mod view;
