@@ -34,6 +34,8 @@ pub(crate) struct World {
     pub(crate) run: u64,
     pub(crate) uptime_s: u64,
     pub(crate) statements: u64,
+    /// What it answered last: a server that does not answer keeps it.
+    answered: (u64, u64),
     pub(crate) has_device: bool,
     pub(crate) device_ops: u64,
     pub(crate) serial: String,
@@ -60,6 +62,7 @@ impl World {
             run: 0,
             uptime_s: 50_000,
             statements: 1_000_000,
+            answered: (50_000, 1_000_000),
             has_device: true,
             device_ops: 5_000_000,
             serial: "vol0123456789abcdef0".to_owned(),
@@ -83,9 +86,10 @@ impl World {
     /// Goes on for a second.
     pub(crate) fn step(&mut self) -> Arc<View> {
         self.second += 1;
+        self.uptime_s += 1;
+        self.statements += STATEMENTS;
         if self.state == ServerState::Answers {
-            self.uptime_s += 1;
-            self.statements += STATEMENTS;
+            self.answered = (self.uptime_s, self.statements);
         }
         self.device_ops += OPERATIONS;
         self.volume_ops += OPERATIONS;
@@ -113,10 +117,11 @@ impl World {
     }
 
     fn server(&self) -> ServerLook {
+        let (uptime_s, statements) = self.answered;
         let status: Variables = [
-            ("uptime", self.uptime_s),
-            ("questions", self.statements),
-            ("com_commit", self.statements / 10),
+            ("uptime", uptime_s),
+            ("questions", statements),
+            ("com_commit", statements / 10),
             ("threads_running", 3),
             ("threads_connected", 7),
         ]
@@ -124,8 +129,7 @@ impl World {
         .into_iter()
         .collect();
         let variables: Variables = [("max_connections", "151")].into_iter().collect();
-        // A server that does not answer keeps what it answered before, with its time.
-        let read_at = Duration::from_secs(self.uptime_s + 100_000 * self.run);
+        let read_at = Duration::from_secs(uptime_s + 100_000 * self.run);
         let reading = Reading {
             up: self.state == ServerState::Answers,
             run: self.run,
