@@ -14,12 +14,13 @@
 //! - [`dashboards`] makes rule files for Prometheus and a dashboard for Grafana of the same table.
 //! - [`server`] and [`host`] have the names of mysqld_exporter and node_exporter. [`screen`] is a view as a document.
 //! - [`view`] has what people are shown; [`page`] shows it to a browser, [`terminal::draw`] draws it on a terminal.
-//! - [`names_page`] is the table as docs/generated/metrics.md has it.
+//! - [`names_page`] and [`alarms_page`] are the tables as docs/generated has them.
 //!
 //! A new family is a row of [`names`] and a row of `volumes`; a test fails where one of the two is missing.
 #![forbid(unsafe_code)]
 
 pub mod alarm;
+mod alarms_page;
 pub mod dashboards;
 mod exposition;
 mod family;
@@ -39,6 +40,7 @@ mod tests;
 pub mod view;
 mod volumes;
 
+pub use alarms_page::alarms_page;
 pub use exposition::CONTENT_TYPE;
 pub use family::{Family, FamilyKind};
 pub use names_page::names_page;

@@ -35,7 +35,7 @@ pub(crate) struct World {
     pub(crate) uptime_s: u64,
     pub(crate) statements: u64,
     /// What it answered last: a server that does not answer keeps it.
-    answered: (u64, u64),
+    pub(crate) answered: (u64, u64),
     pub(crate) has_device: bool,
     pub(crate) device_ops: u64,
     pub(crate) serial: String,
