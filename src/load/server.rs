@@ -84,12 +84,8 @@ impl ServerArgs {
     /// The options for a named server, whatever place the command line has.
     #[must_use]
     pub(crate) fn for_named(&self, server: &NamedServer) -> Self {
-        let mut options = Self {
-            mysql_host: Vec::new(),
-            mysql_port: Vec::new(),
-            mysql_socket: Vec::new(),
-            ..self.clone()
-        };
+        let mut options =
+            Self { mysql_host: Vec::new(), mysql_port: Vec::new(), mysql_socket: Vec::new(), ..self.clone() };
         options.take(server);
         options
     }

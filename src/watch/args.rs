@@ -248,8 +248,11 @@ mod tests {
         let read: SilenceWish = "latency:shop-data=2h".parse().unwrap();
         assert_eq!(read.rule.as_deref(), Some("latency"));
         assert_eq!((read.subject.as_deref(), read.end), (Some("shop-data"), two_hours));
-        let all: SilenceWish = "all=2026-11-29T06:00:00Z".parse().unwrap();
-        assert_eq!((all.rule, all.subject, all.end), (None, None, SilenceEnd::UnixTime(1_795_932_000)));
+        let every_rule: SilenceWish = "all=2026-11-29T06:00:00Z".parse().unwrap();
+        assert_eq!(
+            (every_rule.rule, every_rule.subject, every_rule.end),
+            (None, None, SilenceEnd::UnixTime(1_795_932_000))
+        );
         for (text, part) in [
             ("latency", "write it like"),
             ("latency:=2h", "write it like"),

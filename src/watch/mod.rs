@@ -37,7 +37,7 @@ pub(crate) use args::WatchArgs;
 use args::{HistoryPlace, SilenceEnd, SilenceWish, WatchCommand};
 use notify::{Notifier, Recipients};
 use servers::ServerPlan;
-use sources::{SourceOptions, Sources};
+use sources::{SourceOptions, Sources, machine_name};
 use ticker::{Ticker, Voice};
 use worker::{Clock, unix_s, wait_until};
 
@@ -115,7 +115,9 @@ fn signals() -> impl Iterator<Item = c_int> {
 fn history_directory<'a>(place: Option<&'a HistoryPlace>, home: Option<&'a Path>) -> Result<&'a Path> {
     match place {
         Some(HistoryPlace::In(directory)) => Ok(directory.as_path()),
-        Some(HistoryPlace::Off) => Err(Refusal::usage("--replay needs the history that --history off has not").into()),
+        Some(HistoryPlace::Off) => {
+            Err(Refusal::usage("--replay needs the history that --history off has not").into())
+        }
         None => home.ok_or_else(|| {
             Refusal::environment("there is no home to keep the history in")
                 .hint("name a directory with --history DIR, or --history off")
@@ -124,14 +126,9 @@ fn history_directory<'a>(place: Option<&'a HistoryPlace>, home: Option<&'a Path>
     }
 }
 
-/// The name of this machine.
-fn machine() -> String {
-    ebbtide_proc::machine::setting("kernel/hostname").unwrap_or_default()
-}
-
 fn watcher(args: &WatchArgs, plan: ServerPlan, recorded: Option<Arc<Samples>>, clock: Clock) -> Watcher {
     let options = WatchOptions {
-        machine: machine(),
+        machine: machine_name(),
         node_name: args.node_name.clone(),
         has_service_name: args.node_name.is_some() || plan.servers.len() > 1,
         volumes: plan.volumes,
@@ -216,7 +213,8 @@ fn watch(
     };
     let recipients = Recipients { command: args.alarm_command.clone(), webhook: args.webhook.clone() };
     let notifier = Notifier::start(recipients, move |line| voice.note(line))?;
-    let writer = history::HistoryWriter::start(recorded, sources.faults.clone(), move |line| voice.note(line))?;
+    let writer =
+        history::HistoryWriter::start(recorded, sources.faults.clone(), move |line| voice.note(line))?;
     let server = args.listen.map(|address| listen::start(address, &source)).transpose()?;
     if let Some(server) = &server
         && !is_drawn

@@ -11,8 +11,9 @@ use ebbtide_watch::screen::document;
 use ebbtide_watch::view::ViewSource;
 
 use super::args::{TimeSpan, WatchArgs};
+use super::sources::machine_name;
 use super::worker::{unix_ms, wait_until};
-use super::{history, listen, machine, terminal};
+use super::{history, listen, terminal};
 use crate::document::{ColorWhen, print, text_options};
 use crate::exit::{Exit, Refusal};
 use crate::text::note;
@@ -38,7 +39,7 @@ pub(super) fn run(
     let samples = history::open(directory)?;
     let unreadable =
         || Refusal::environment(format!("the history in {} cannot be read", directory.display()));
-    let source = ReplaySource::new(samples, machine(), &(span.from_ms..span.to_ms), unix_ms());
+    let source = ReplaySource::new(samples, machine_name(), &(span.from_ms..span.to_ms), unix_ms());
     let source = Arc::new(source.with_context(unreadable)?);
     let shown: Arc<dyn ViewSource> = Arc::<ReplaySource>::clone(&source);
     let is_drawn = terminal::is_possible();

@@ -126,14 +126,18 @@ fn member_limits(catalog: &Catalog, spec: &str) -> Result<(String, VolumeLimits)
 pub(super) fn volume_limits(catalog: &Catalog, spec: &str) -> VolumeLimits {
     let Ok(resolved) = resolved(catalog, spec) else { return VolumeLimits::default() };
     let members = u64::try_from(resolved.members.len()).unwrap_or(1);
-    let all = |limit: RateLimit| RateLimit {
+    let together = |limit: RateLimit| RateLimit {
         rate: limit.rate.saturating_mul(members),
         ceiling: limit.ceiling.saturating_mul(members),
         allowance: limit.allowance.saturating_mul(members),
         credits: limit.credits.saturating_mul(members),
     };
     let member = resolved.members.first().map(VolumeLimits::of_model).unwrap_or_default();
-    VolumeLimits { iops: member.iops.map(all), throughput: member.throughput.map(all), floor: member.floor }
+    VolumeLimits {
+        iops: member.iops.map(together),
+        throughput: member.throughput.map(together),
+        floor: member.floor,
+    }
 }
 
 #[cfg(test)]
@@ -162,17 +166,17 @@ mod tests {
 
     #[test]
     fn volumes_are_those_of_the_only_server() {
-        let one = plan(&[
+        let single = plan(&[
             "--mysql-socket=/a",
             "--volume",
             "gp2:size=100GiB",
             "--volume",
             "redo=io2:size=20GiB,iops=1000",
         ]);
-        let one = one.unwrap();
-        assert_eq!(one.volumes.len(), 2);
-        assert_eq!((one.volumes[0].server.as_str(), one.volumes[0].role), ("/a", Role::Data));
-        assert!(one.volumes[0].limits.iops.unwrap().has_credits());
+        let single = single.unwrap();
+        assert_eq!(single.volumes.len(), 2);
+        assert_eq!((single.volumes[0].server.as_str(), single.volumes[0].role), ("/a", Role::Data));
+        assert!(single.volumes[0].limits.iops.unwrap().has_credits());
         let two = plan(&["--mysql-socket=/a,/b", "--volume", "gp2:size=100GiB"]).unwrap_err().to_string();
         assert!(two.contains("one server, and 2 are watched"), "{two}");
         assert!(plan(&["--mysql-socket=/a", "--volume", "gp9:size=1GiB"]).is_err());
@@ -181,9 +185,9 @@ mod tests {
     #[test]
     fn an_array_has_the_limits_of_its_members_together() {
         let catalog = Catalog::builtin();
-        let one = volume_limits(&catalog, "gp3:size=250GiB").iops.unwrap();
-        let two = volume_limits(&catalog, "raid0(2x gp3:size=250GiB)").iops.unwrap();
-        assert_eq!(two.rate, 2 * one.rate);
+        let single = volume_limits(&catalog, "gp3:size=250GiB").iops.unwrap();
+        let pair = volume_limits(&catalog, "raid0(2x gp3:size=250GiB)").iops.unwrap();
+        assert_eq!(pair.rate, 2 * single.rate);
         assert_eq!(volume_limits(&catalog, "gone"), VolumeLimits::default());
     }
 }

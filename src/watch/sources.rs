@@ -33,6 +33,11 @@ const REFRESH: Duration = Duration::from_secs(60);
 /// How long the server of the home may take to name its volumes.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// The name of this machine.
+pub(super) fn machine_name() -> String {
+    setting("kernel/hostname").unwrap_or_default()
+}
+
 /// What the threads have read last.
 #[derive(Debug)]
 pub(super) struct Sources {
@@ -179,8 +184,7 @@ fn longer(before: &ServerState, now: ServerState) -> ServerState {
 
 /// Where the files of a server lie, or why that is not known.
 fn places(variables: &Variables) -> Result<Vec<Placement>, String> {
-    let (server, here) =
-        (variables.get("hostname").unwrap_or_default(), setting("kernel/hostname").unwrap_or_default());
+    let (server, here) = (variables.get("hostname").unwrap_or_default(), machine_name());
     if server != here {
         return Err(format!("the server runs on the machine {server}, and this is {here}"));
     }
@@ -242,9 +246,9 @@ impl OwnReader {
     /// The attached volumes; None where no server of the home answers.
     fn volumes(&mut self) -> Option<Vec<OwnVolume>> {
         let ask = |request: &Request| ask_if_there(&self.home, request, PATIENCE);
-        let Answer::Volumes(all) = ask(&Request::VolumeList { region: None })? else { return None };
+        let Answer::Volumes(volumes) = ask(&Request::VolumeList { region: None })? else { return None };
         let mut shown = Vec::new();
-        for VolumeView { name, .. } in all.into_iter().filter(|volume| volume.attachment.is_some()) {
+        for VolumeView { name, .. } in volumes.into_iter().filter(|volume| volume.attachment.is_some()) {
             // One that was detached since has no answer.
             if let Some(Answer::Volume(detail)) = ask(&Request::VolumeShow { name, region: None }) {
                 shown.push(detail);

@@ -81,8 +81,8 @@ impl Drop for Load {
 }
 
 fn storage<'a>(view: &'a Value, name: &str) -> &'a Value {
-    let all = view["storage"].as_array().unwrap();
-    all.iter().find(|storage| storage["name"] == name).unwrap_or_else(|| panic!("no {name} in {view}"))
+    let storage = view["storage"].as_array().unwrap();
+    storage.iter().find(|storage| storage["name"] == name).unwrap_or_else(|| panic!("no {name} in {view}"))
 }
 
 /// The rules of the alarms that a view has.

@@ -27,7 +27,7 @@ pub(super) fn view(state: &mut WatchState, options: &WatchOptions, moment: Momen
     let servers: Vec<ServerView> =
         looks.servers.iter().map(|look| server(state, look, &names, moment.elapsed)).collect();
     let mut storage = own_volumes(state, &looks, &servers, moment.elapsed);
-    storage.extend(host_devices(state, options, &looks, (&names, &servers), moment.elapsed));
+    storage.extend(host_devices(state, options, &looks, (&names, servers.as_slice()), moment.elapsed));
     storage.sort_by_key(|subject| subject.roles.is_empty());
     let skipped: u64 = looks.servers.iter().map(|look| look.reading.cost.skipped).sum();
     let view = View {
