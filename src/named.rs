@@ -3,7 +3,7 @@
 use std::cell::LazyCell;
 
 use ebbtide_catalog::Catalog;
-use ebbtide_names::{Kind, NamesFile, is_name};
+use ebbtide_names::{Kind, NamesFile, Place, is_name};
 
 use crate::cli::{Cli, Command};
 use crate::config::{self, Slot};
@@ -20,18 +20,23 @@ use crate::volume::args::VolumeCommand;
 /// may write (exit code 3).
 pub(crate) fn resolve(cli: &mut Cli) -> anyhow::Result<()> {
     let place = HomePath::of(cli);
-    let servers: Vec<String> = match &mut cli.command {
-        Command::Doctor(args) => args.server_name().into_iter().collect(),
-        Command::Watch(args) => args.server_names().to_vec(),
-        _ => Vec::new(),
+    let (mut servers, file) = match &mut cli.command {
+        Command::Doctor(args) => (args.server_name().into_iter().collect::<Vec<String>>(), None),
+        Command::Watch(args) => (args.server_names().to_vec(), args.names_file()),
+        _ => (Vec::new(), None),
     };
     // Most commands have no such value, and need no catalogue for it.
     let catalog = LazyCell::new(Catalog::builtin);
     let may_be = |slot: &Slot<'_>| is_name(slot.text) && !slot.kind.is_known(slot.text, &catalog);
-    if servers.is_empty() && !slots(&mut cli.command).iter().any(may_be) {
+    if servers.is_empty() && file.is_none() && !slots(&mut cli.command).iter().any(may_be) {
         return Ok(());
     }
-    let names = NamesFile::read(&mut text::note).map_err(config::refuse)?;
+    let file_place = file.clone().map_or_else(Place::find, |file| Some(Place::named(file)));
+    let names = NamesFile::read_at(file_place, &mut text::note).map_err(config::refuse)?;
+    if servers.is_empty() && file.is_some() {
+        // A file that is named for it has the servers that are to be watched.
+        servers = names.servers();
+    }
     for wanted in &servers {
         // `ebbtide doctor captur` is a command that was mistyped.
         let taken = match &mut cli.command {

@@ -36,6 +36,9 @@ pub(crate) struct WatchArgs {
     /// Servers of the file of names, with their volumes. The file: ebbtide config show --help
     #[arg(value_name = "SERVER")]
     servers: Vec<String>,
+    /// Take names from this file, and without a SERVER watch all servers that it has [default: the file of names]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
     #[command(flatten)]
     pub(super) server: ServerArgs,
     /// Ask for the account's password on the terminal
@@ -72,7 +75,7 @@ pub(crate) struct WatchArgs {
     #[arg(long, value_name = "DIR|off")]
     pub(super) history: Option<HistoryPlace>,
     /// Show what the history has of a span of time, such as 2026-11-28T20:00:00Z..2026-11-28T22:00:00Z, in place of what is
-    #[arg(long, value_name = "FROM..TO", conflicts_with_all = ["servers", "volume"])]
+    #[arg(long, value_name = "FROM..TO", conflicts_with_all = ["servers", "config", "volume"])]
     pub(super) replay: Option<TimeSpan>,
     /// Run this with sh for each alarm that begins or ends; it has the event as JSON on standard input
     #[arg(long, value_name = "COMMAND")]
@@ -123,6 +126,11 @@ impl WatchArgs {
     /// The servers of the file of names that are asked for.
     pub(crate) fn server_names(&self) -> &[String] {
         &self.servers
+    }
+
+    /// The file of names, where an option names it.
+    pub(crate) fn names_file(&self) -> Option<PathBuf> {
+        self.config.clone()
     }
 
     /// The values that may be names of the user's file.

@@ -206,3 +206,25 @@ fn pages_and_metrics_are_served_until_the_end() {
     crate::harness::tool("kill", &["-TERM", &child.id().to_string()]);
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
+
+#[test]
+fn all_servers_of_a_named_file_are_watched() {
+    let home = Home::new();
+    let file = home.sibling("watch.toml");
+    let socket = |name: &str| home.sibling(name).display().to_string();
+    let text = format!(
+        "[servers.shop]\nsocket = \"{}\"\n[servers.app]\nsocket = \"{}\"\n",
+        socket("s"),
+        socket("a")
+    );
+    std::fs::write(&file, text).unwrap();
+    let file = file.to_str().unwrap();
+    let view = home.run(&["watch", "--config", file, "--once", "--json"]).json();
+    let names: Vec<&str> =
+        view["servers"].as_array().unwrap().iter().map(|server| server["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["app", "shop"]);
+    let view = home.run(&["watch", "shop", "--config", file, "--once", "--json"]).json();
+    assert_eq!(view["servers"].as_array().unwrap().len(), 1);
+    home.run(&["watch", "shp", "--config", file, "--once"]).refused(2, &["shp", "did you mean"]);
+    home.run(&["watch", "--config", "/nowhere.toml", "--once"]).refused(2, &["/nowhere.toml"]);
+}
