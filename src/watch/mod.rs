@@ -49,7 +49,7 @@ use crate::signals::cancel_on;
 use crate::text::note;
 
 /// How long a single look waits for a source besides the interval: a server may not be there, or hang.
-const PATIENCE: Duration = Duration::from_secs(6);
+const PATIENCE: Duration = Duration::from_secs(7);
 /// How often it is looked whether the sources are there.
 const LOOK: Duration = Duration::from_millis(20);
 

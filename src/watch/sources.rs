@@ -32,6 +32,8 @@ use super::worker::{Clock, Slot, every};
 const REFRESH: Duration = Duration::from_secs(60);
 /// How long the server of the home may take to name its volumes.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// A server that has not answered for so long hangs: a statement is waited for 5 s, and a connection for 40 s.
+const LONGEST_WAIT: Duration = Duration::from_secs(6);
 
 /// The name of this machine.
 pub(super) fn machine_name() -> String {
@@ -41,11 +43,41 @@ pub(super) fn machine_name() -> String {
 /// What the threads have read last.
 #[derive(Debug)]
 pub(super) struct Sources {
-    servers: Vec<Slot<ServerLook>>,
+    servers: Vec<ServerSlot>,
+    clock: Clock,
     host: Slot<Option<HostLook>>,
     own: Slot<Option<OwnLook>>,
     /// Troubles of others that are shown beside those of the sources, such as of the history.
     pub(super) faults: Slot<Vec<SourceFault>>,
+}
+
+/// What is known of a server, and since when its thread waits for it.
+#[derive(Debug, Clone)]
+struct ServerSlot {
+    look: Slot<ServerLook>,
+    /// When the question began that is not answered yet; None between two questions.
+    asked: Slot<Option<Duration>>,
+}
+
+impl ServerSlot {
+    fn new(server: &WatchedServer) -> Self {
+        Self { look: Slot::new(first_look(server)), asked: Slot::default() }
+    }
+
+    /// What is known at a time. A server that a question waits for is said to hang: its thread can say so only afterwards.
+    fn look(&self, now: Duration) -> ServerLook {
+        let asked = *self.asked.lock();
+        let mut look = self.look.lock().clone();
+        let waited = asked.map_or(Duration::ZERO, |asked| now.saturating_sub(asked));
+        if waited > LONGEST_WAIT && !matches!(look.state, ServerState::Unanswered { .. }) {
+            look.state = ServerState::Unanswered {
+                kind: Unanswered::Hangs,
+                error: format!("the server has not answered for {} s", waited.as_secs()),
+                waited: waited.into(),
+            };
+        }
+        look
+    }
 }
 
 /// How the sources are read.
@@ -69,7 +101,8 @@ impl Sources {
     ) -> io::Result<Self> {
         let SourceOptions { interval, clock, stop } = options;
         let sources = Self {
-            servers: servers.iter().map(|server| Slot::new(first_look(server))).collect(),
+            servers: servers.iter().map(ServerSlot::new).collect(),
+            clock: *clock,
             host: Slot::default(),
             own: Slot::default(),
             faults: Slot::default(),
@@ -96,7 +129,7 @@ impl Sources {
     /// What the sources have now. Nobody is waited for.
     pub(super) fn looks(&self) -> Looks {
         Looks {
-            servers: self.servers.iter().map(|slot| slot.lock().clone()).collect(),
+            servers: self.servers.iter().map(|slot| slot.look(self.clock.elapsed())).collect(),
             host: self.host.lock().clone(),
             own: self.own.lock().clone(),
             checks: Vec::new(),
@@ -107,7 +140,7 @@ impl Sources {
 
     /// Whether each server has answered or failed, and the machine was read: what a single look waits for.
     pub(super) fn are_known(&self) -> bool {
-        let asked = |slot: &Slot<ServerLook>| slot.lock().state != ServerState::NotAsked;
+        let asked = |slot: &ServerSlot| slot.look.lock().state != ServerState::NotAsked;
         self.host.lock().is_some() && self.servers.iter().all(asked)
     }
 }
@@ -126,22 +159,24 @@ fn first_look(server: &WatchedServer) -> ServerLook {
 /// Reads a server.
 struct ServerReader {
     sampler: ServerSampler,
-    slot: Slot<ServerLook>,
+    slot: ServerSlot,
     clock: Clock,
     /// When the variables were read by which its files were looked for.
     placed: Option<Duration>,
 }
 
 impl ServerReader {
-    fn new(server: &WatchedServer, slot: Slot<ServerLook>, clock: Clock) -> Self {
+    fn new(server: &WatchedServer, slot: ServerSlot, clock: Clock) -> Self {
         Self { sampler: ServerSampler::new(server.target.clone()), slot, clock, placed: None }
     }
 
     fn read(&mut self) {
-        let sampled = self.sampler.sample(self.clock.elapsed());
+        let now = self.clock.elapsed();
+        *self.slot.asked.lock() = Some(now);
+        let sampled = self.sampler.sample(now);
         let reading = self.sampler.reading().clone();
         let placed = self.places(&reading);
-        let mut look = self.slot.lock();
+        let mut look = self.slot.look.lock();
         look.state = state(&look.state, &sampled);
         look.reading = Arc::new(reading);
         if let Some(placed) = placed {
@@ -150,6 +185,7 @@ impl ServerReader {
                 Err(reason) => (Arc::from([]), Some(reason)),
             };
         }
+        *self.slot.asked.lock() = None;
     }
 
     /// Where the files lie, once for each reading of the variables: mounts may change. None where nothing is new.
@@ -300,6 +336,25 @@ mod tests {
         assert_eq!(state(&ServerState::Answers, &rests), ServerState::Rests);
         assert_eq!(state(&ServerState::NotAsked, &rests), ServerState::NotAsked);
         assert_eq!(state(&down, &Ok(Sampled::Taken)), ServerState::Answers);
+    }
+
+    #[test]
+    fn a_server_that_a_question_waits_for_hangs() {
+        let target = ebbtide_load::Target {
+            endpoints: Vec::new(),
+            user: String::new(),
+            password: String::new(),
+            database: String::new(),
+            tls: None,
+        };
+        let slot = ServerSlot::new(&WatchedServer { name: "shop".to_owned(), target });
+        let now = Duration::from_secs(100);
+        assert_eq!(slot.look(now).state, ServerState::NotAsked);
+        *slot.asked.lock() = Some(Duration::from_secs(95));
+        assert_eq!(slot.look(now).state, ServerState::NotAsked);
+        *slot.asked.lock() = Some(Duration::from_secs(90));
+        let state = slot.look(now).state;
+        assert!(matches!(state, ServerState::Unanswered { kind: Unanswered::Hangs, .. }), "{state:?}");
     }
 
     #[test]
