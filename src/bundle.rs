@@ -32,11 +32,45 @@ pub(crate) fn parse_device(text: &str) -> Result<(Files, String), String> {
     if name.is_empty() { Err("a name is missing, such as nvme1n1".into()) } else { Ok((files, name.into())) }
 }
 
+/// A volume with what lies on it; without a role, the data. A spec has `=` in it too: what stands before the first one decides.
+pub(crate) fn parse_volume(text: &str) -> Result<(Role, String), String> {
+    let (files, spec) = match text.split_once('=') {
+        Some((role, spec)) if !role.contains([':', '(']) => {
+            (Role::named(role).map_err(|error| error.to_string())?, spec)
+        }
+        _ => (Role::Data, text),
+    };
+    if spec.is_empty() {
+        Err("a spec is missing, such as gp3:size=500GiB".into())
+    } else {
+        Ok((files, spec.into()))
+    }
+}
+
 fn role_of_device(role: &str) -> Result<Files, String> {
     match Role::named(role) {
         Ok(Role::Data) => Ok(Files::Data),
         Ok(Role::Redo) => Ok(Files::Redo),
         Ok(Role::Binlog) => Ok(Files::Binlog),
         _ => Err(format!("{role} is no role: use data, redo or binlog, as in data=nvme1n1")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_volume_has_a_role_or_is_that_of_the_data() {
+        let of = |text| parse_volume(text).unwrap();
+        assert_eq!(of("data=gp2:size=500GiB"), (Role::Data, "gp2:size=500GiB".into()));
+        assert_eq!(of("redo=io2:size=20GiB,iops=1000").0, Role::Redo);
+        assert_eq!(of("redo+binlog=nvme"), (Role::Logs, "nvme".into()));
+        assert_eq!(of("gp2:size=500GiB"), (Role::Data, "gp2:size=500GiB".into()));
+        assert_eq!(of("raid0(2x gp3:size=250GiB)").0, Role::Data);
+        assert_eq!(of("nvme"), (Role::Data, "nvme".into()));
+        let error = parse_volume("logs=gp2:size=1GiB").unwrap_err();
+        assert!(error.contains("logs is no role") && error.contains("redo+binlog"), "{error}");
+        assert!(parse_volume("data=").is_err());
     }
 }

@@ -22,6 +22,7 @@ use crate::user::UserCommand;
 use crate::user::role::RoleCommand;
 use crate::version;
 use crate::volume::args::VolumeCommand;
+use crate::watch::WatchArgs;
 
 /// A faithful local EBS for people who run MySQL or MariaDB on block storage.
 #[derive(Debug, Parser)]
@@ -73,6 +74,8 @@ pub(crate) enum Command {
     Crash(Box<CrashArgs>),
     /// Say what is wrong with the storage of a MySQL or MariaDB server, and how to mend it; it is only read
     Doctor(Box<DoctorArgs>),
+    /// Show servers and their storage live, warn before limits are reached, keep the history, serve metrics
+    Watch(Box<WatchArgs>),
     /// Say what a server would do on a volume, in virtual time, and how sure that is
     Predict(Box<PredictArgs>),
     /// Find the cheapest storage that carries a load, and say what limits it and what more safety costs

@@ -26,7 +26,7 @@ pub(crate) struct DocsArgs {
 }
 
 /// The pages, by name.
-const PAGES: [(&str, &str); 25] = [
+const PAGES: [(&str, &str); 27] = [
     ("accuracy", include_str!("../docs/accuracy.md")),
     ("aws", include_str!("../docs/aws.md")),
     ("aws-reference", include_str!("../docs/aws-reference.md")),
@@ -48,6 +48,8 @@ const PAGES: [(&str, &str); 25] = [
     ("size", include_str!("../docs/size.md")),
     ("troubleshooting", include_str!("../docs/troubleshooting.md")),
     ("tutorial", include_str!("../docs/tutorial.md")),
+    ("watch", include_str!("../docs/watch.md")),
+    ("alarms", include_str!("../docs/generated/alarms.md")),
     ("checks", include_str!("../docs/generated/checks.md")),
     ("metric-names", include_str!("../docs/generated/metrics.md")),
     ("settings", include_str!("../docs/generated/settings.md")),

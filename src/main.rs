@@ -9,7 +9,7 @@
 //!   out); [`volume`] and [`snapshot`] are the commands that use it. The services of AWS are listed in `src/serve/aws.rs`.
 //! - [`run`] and [`crash`] need no server of ours: the labs have their own host.
 //! - [`simulate`], [`predict`] and [`size`] print what `ebbtide-forecast` says, [`doctor`] what `ebbtide-advisor` judges of a look by
-//!   `ebbtide-doctor`.
+//!   `ebbtide-doctor`. [`watch`] shows servers and storage live: `ebbtide-watch` makes what it shows.
 //! - [`load`] prints what a load of `ebbtide-load` did, [`user`] edits the users and roles of the AWS endpoint.
 //!
 //! The JSON that commands print are the types of the crates, inside the objects of [`answers`] and `crates/control/src/view.rs`. The
@@ -37,6 +37,7 @@ mod home;
 mod load;
 mod manual;
 mod named;
+mod password;
 mod predict;
 mod refusal;
 mod resume;
@@ -52,6 +53,7 @@ mod trace_options;
 mod user;
 mod version;
 mod volume;
+mod watch;
 
 use std::process::ExitCode;
 
@@ -101,6 +103,12 @@ fn carry_out(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Run(args) => run::run(args, &HomePath::of(cli)?, cli.color, cli.json),
         Command::Crash(args) => crash::run(args, &HomePath::of(cli)?, cli.color, cli.json),
         Command::Doctor(args) => doctor::run(args, HomePath::of(cli), cli.color, cli.json),
+        Command::Watch(args) => {
+            let place = HomePath::of(cli);
+            let home = place.as_ref().map_or(Ok(None), HomePath::existing)?;
+            let directory = place.as_ref().ok().map(HomePath::path);
+            watch::run(args, home.as_ref(), directory, cli.color, cli.json)
+        }
         Command::Config(command) => config::run(
             command,
             || {

@@ -3,7 +3,7 @@
 use std::cell::LazyCell;
 
 use ebbtide_catalog::Catalog;
-use ebbtide_names::{Kind, NamesFile, is_name};
+use ebbtide_names::{Kind, NamesFile, Place, is_name};
 
 use crate::cli::{Cli, Command};
 use crate::config::{self, Slot};
@@ -20,21 +20,33 @@ use crate::volume::args::VolumeCommand;
 /// may write (exit code 3).
 pub(crate) fn resolve(cli: &mut Cli) -> anyhow::Result<()> {
     let place = HomePath::of(cli);
-    let server = match &mut cli.command {
-        Command::Doctor(args) => args.server_name(),
-        _ => None,
+    let (mut servers, file) = match &mut cli.command {
+        Command::Doctor(args) => (args.server_name().into_iter().collect::<Vec<String>>(), None),
+        Command::Watch(args) => (args.server_names().to_vec(), args.names_file()),
+        _ => (Vec::new(), None),
     };
     // Most commands have no such value, and need no catalogue for it.
     let catalog = LazyCell::new(Catalog::builtin);
     let may_be = |slot: &Slot<'_>| is_name(slot.text) && !slot.kind.is_known(slot.text, &catalog);
-    if server.is_none() && !slots(&mut cli.command).iter().any(may_be) {
+    if servers.is_empty() && file.is_none() && !slots(&mut cli.command).iter().any(may_be) {
         return Ok(());
     }
-    let names = NamesFile::read(&mut text::note).map_err(config::refuse)?;
-    if let (Some(wanted), Command::Doctor(args)) = (&server, &mut cli.command) {
+    let file_place = file.clone().map_or_else(Place::find, |file| Some(Place::named(file)));
+    let names = NamesFile::read_at(file_place, &mut text::note).map_err(config::refuse)?;
+    if servers.is_empty() && file.is_some() {
+        // A file that is named for it has the servers that are to be watched.
+        servers = names.servers();
+    }
+    for wanted in &servers {
         // `ebbtide doctor captur` is a command that was mistyped.
-        let server = names.server(wanted, &["capture"]).map_err(config::refuse)?;
-        args.take(server).map_err(|why| Refusal::usage(format!("server '{wanted}': {why}")))?;
+        let taken = match &mut cli.command {
+            Command::Doctor(args) => args.take(names.server(wanted, &["capture"]).map_err(config::refuse)?),
+            Command::Watch(args) => {
+                args.take(wanted, names.server(wanted, &["dashboards", "rules"]).map_err(config::refuse)?)
+            }
+            _ => Ok(()),
+        };
+        taken.map_err(|why| Refusal::usage(format!("server '{wanted}': {why}")))?;
     }
     // Only volumes that are attached share an instance by its ID: other commands take its type.
     let shares = matches!(cli.command, Command::Volume(_));
@@ -68,6 +80,7 @@ fn slots(command: &mut Command) -> Vec<Slot<'_>> {
     let mut slots = Vec::new();
     match command {
         Command::Doctor(args) => slots.extend(args.slots()),
+        Command::Watch(args) => slots.extend(args.slots()),
         Command::Size(args) => {
             slots.extend(Slot::all(Volume, &mut args.volume));
             slots.extend(Slot::all(Instance, &mut args.instance));
@@ -130,13 +143,14 @@ mod tests {
 
     #[test]
     fn a_name_of_a_volume_is_taken_wherever_completion_offers_one() {
-        let lines: [(&[&str], &str); 9] = [
+        let lines: [(&[&str], &str); 10] = [
             (&["volume", "create"], "db shop-data"),
             (&["volume", "modify"], "db shop-data"),
             (&["volume", "attach"], "db --shadow shop-data"),
             (&["run"], "same-twice --volume shop-data"),
             (&["crash"], "--candidate --volume shop-data"),
             (&["doctor"], "--volume shop-data"),
+            (&["watch"], "--volume shop-data"),
             (&["predict"], "shop.toml --volume shop-data"),
             (&["size"], "shop.csv --volume shop-data"),
             (&["simulate"], "--volume shop-data --job rw=read"),

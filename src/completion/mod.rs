@@ -64,7 +64,7 @@ pub(crate) fn script(shell: &str) -> Option<Vec<u8>> {
 type Names = fn() -> Vec<String>;
 
 /// Where names stand: commands, the argument, and the source.
-const NAMES: [(&[&str], &str, Names); 36] = [
+const NAMES: [(&[&str], &str, Names); 37] = [
     (&["volume", "create"], "snapshot", snapshots),
     (&["volume", "create"], "region", regions),
     (&["volume", "attach"], "name", volumes),
@@ -95,6 +95,7 @@ const NAMES: [(&[&str], &str, Names); 36] = [
     (&["doctor"], "prove", checks),
     (&["doctor", "capture"], "server_name", servers),
     (&["doctor", "capture"], "instance", instances),
+    (&["watch"], "servers", servers),
     (&["predict"], "instance", instances),
     (&["size"], "instance", instances),
     (&["size"], "region", regions),
@@ -104,13 +105,14 @@ const NAMES: [(&[&str], &str, Names); 36] = [
 ];
 
 /// Where volume specs stand.
-pub(crate) const SPECS: [(&[&str], &str); 9] = [
+pub(crate) const SPECS: [(&[&str], &str); 10] = [
     (&["volume", "create"], "spec"),
     (&["volume", "modify"], "spec"),
     (&["volume", "attach"], "shadow"),
     (&["run"], "volume"),
     (&["crash"], "volume"),
     (&["doctor"], "volume"),
+    (&["watch"], "volume"),
     (&["predict"], "volume"),
     (&["size"], "volume"),
     (&["simulate"], "volume"),

@@ -11,7 +11,7 @@ use ebbtide_names::{Kind, NamedServer};
 use ebbtide_observe::{Files, Role};
 use ebbtide_text::{closest, did_you_mean};
 
-use crate::bundle::{parse_device, parse_version};
+use crate::bundle::{parse_device, parse_version, parse_volume};
 use crate::config::Slot;
 use crate::document::SectionArgs;
 use crate::duration::parse_interval;
@@ -231,38 +231,9 @@ fn parse_code(text: &str) -> Result<Explain, String> {
     })
 }
 
-/// A spec has `=` in it too: what stands before the first one decides.
-fn parse_volume(text: &str) -> Result<(Role, String), String> {
-    let (files, spec) = match text.split_once('=') {
-        Some((role, spec)) if !role.contains([':', '(']) => {
-            (Role::named(role).map_err(|error| error.to_string())?, spec)
-        }
-        _ => (Role::Data, text),
-    };
-    if spec.is_empty() {
-        Err("a spec is missing, such as gp3:size=500GiB".into())
-    } else {
-        Ok((files, spec.into()))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_volume_has_a_role_or_is_that_of_the_data() {
-        let of = |text| parse_volume(text).unwrap();
-        assert_eq!(of("data=gp2:size=500GiB"), (Role::Data, "gp2:size=500GiB".into()));
-        assert_eq!(of("redo=io2:size=20GiB,iops=1000").0, Role::Redo);
-        assert_eq!(of("redo+binlog=nvme"), (Role::Logs, "nvme".into()));
-        assert_eq!(of("gp2:size=500GiB"), (Role::Data, "gp2:size=500GiB".into()));
-        assert_eq!(of("raid0(2x gp3:size=250GiB)").0, Role::Data);
-        assert_eq!(of("nvme"), (Role::Data, "nvme".into()));
-        let error = parse_volume("logs=gp2:size=1GiB").unwrap_err();
-        assert!(error.contains("logs is no role") && error.contains("redo+binlog"), "{error}");
-        assert!(parse_volume("data=").is_err());
-    }
 
     #[test]
     fn codes_and_severities_are_those_of_the_table() {

@@ -14,11 +14,11 @@ use ebbtide_doctor::storage::{NamedStorage, OwnVolume, name_own_volumes};
 use ebbtide_observe::{FileSystem, Observation};
 
 use super::args::LookArgs;
-use super::password;
 use super::refusal::refuse;
 use crate::bundle;
 use crate::control::ask_if_there;
 use crate::home::HomePath;
+use crate::password::password;
 use crate::run::signals;
 use crate::signals::cancel_on;
 use crate::status_line::StatusLine;
@@ -75,7 +75,8 @@ fn named(look: &LookArgs) -> NamedStorage {
 }
 
 fn live(look: &LookArgs) -> anyhow::Result<Observation> {
-    let target = look.server.client_target(password::password(look)?)?;
+    let password = password(look.ask_password, look.mysql_password_file.as_deref())?;
+    let target = look.server.client_target(password)?;
     let options = LookOptions { target, interval: look.interval.unwrap_or(LookOptions::INTERVAL) };
     let cancel = cancel_on(signals())?;
     let mut status = StatusLine::new();

@@ -7,7 +7,6 @@
 mod args;
 mod collect;
 mod output;
-mod password;
 mod prove;
 mod refusal;
 

@@ -13,7 +13,7 @@ use crate::exit::Refusal;
 use crate::text::note;
 
 /// The server and the account.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Server")]
 pub(crate) struct ServerArgs {
     /// Hosts; connections take turns [default: the local socket, else 127.0.0.1]
@@ -68,9 +68,7 @@ impl ServerArgs {
     /// Takes what a named server says and no option does. A place is taken whole: a host of the command line with a socket of the
     /// file would be neither's server.
     pub(crate) fn take(&mut self, server: &NamedServer) {
-        let given =
-            !(self.mysql_host.is_empty() && self.mysql_port.is_empty() && self.mysql_socket.is_empty());
-        if !given {
+        if !self.names_place() {
             self.mysql_host.extend(server.host.clone());
             self.mysql_port.extend(server.port);
             self.mysql_socket.extend(server.socket.clone());
@@ -81,6 +79,15 @@ impl ServerArgs {
         if self.defaults_extra_file.is_none() {
             self.defaults_file = self.defaults_file.take().or_else(|| server.defaults_file.clone());
         }
+    }
+
+    /// The options for a named server, whatever place the command line has.
+    #[must_use]
+    pub(crate) fn for_named(&self, server: &NamedServer) -> Self {
+        let mut options =
+            Self { mysql_host: Vec::new(), mysql_port: Vec::new(), mysql_socket: Vec::new(), ..self.clone() };
+        options.take(server);
+        options
     }
 
     /// The server and the account: what the command line does not set is that of the option files, where some are named.
@@ -124,9 +131,14 @@ impl ServerArgs {
         })
     }
 
+    /// Whether an option names the place of a server: a host, a port or a socket.
+    pub(crate) fn names_place(&self) -> bool {
+        !(self.mysql_host.is_empty() && self.mysql_port.is_empty() && self.mysql_socket.is_empty())
+    }
+
     /// Whether an option names a server or its account; a password alone may come from the environment.
     pub(crate) fn names_one(&self) -> bool {
-        let place = self.mysql_host.is_empty() && self.mysql_port.is_empty() && self.mysql_socket.is_empty();
+        let place = !self.names_place();
         let other = |word: &Option<String>| word.as_ref().is_some_and(|word| word != DATABASE);
         let account = !other(&self.mysql_user) && !other(&self.mysql_db);
         let files = self.defaults_file.is_some()

@@ -30,3 +30,4 @@ mod tpcc;
 mod tutorial;
 mod version;
 mod volumes;
+mod watch;

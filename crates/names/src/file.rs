@@ -35,6 +35,12 @@ impl Place {
         Self::by(|name| std::env::var_os(name), rustix::process::geteuid().is_root())
     }
 
+    /// A file that an option names: it has to be there.
+    #[must_use]
+    pub const fn named(path: PathBuf) -> Self {
+        Self { path, is_named: true, caller: None }
+    }
+
     fn by(variable: impl Fn(&str) -> Option<OsString>, is_root: bool) -> Option<Self> {
         let set = |name: &str| variable(name).filter(|value| !value.is_empty());
         let caller = set("SUDO_USER").filter(|_| is_root).map(|user| user.to_string_lossy().into_owned());

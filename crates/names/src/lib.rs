@@ -104,7 +104,14 @@ impl NamesFile {
     /// # Errors
     /// A file that is wrong, or that others may write.
     pub fn read(note: &mut dyn FnMut(&str)) -> Result<Self, NamesError> {
-        let place = Place::find();
+        Self::read_at(Place::find(), note)
+    }
+
+    /// The same of the file at a place; None where there is nowhere to look for one.
+    ///
+    /// # Errors
+    /// As [`Self::read`]; a file that is named and is not there.
+    pub fn read_at(place: Option<Place>, note: &mut dyn FnMut(&str)) -> Result<Self, NamesError> {
         let text = place.as_ref().map_or(Ok(None), |place| place.read(note))?;
         let names = place.as_ref().zip(text).map(|(place, text)| {
             let (names, problems) = Names::read(&text);
@@ -130,6 +137,12 @@ impl NamesFile {
             let message = format!("there is no server '{wanted}' in {}{nearest}", place.path.display());
             NamesError::NoServer(message)
         })
+    }
+
+    /// The servers that the file names, by name.
+    #[must_use]
+    pub fn servers(&self) -> Vec<String> {
+        self.names.iter().flat_map(|names| names.servers.keys().cloned()).collect()
     }
 
     /// What a name is; None for a word that the file does not have.

@@ -1,33 +1,38 @@
 //! What Ebbtide shows to a monitoring system: the only crate that raises alarms and knows Prometheus's names.
 //!
-//! It has the names, the text that a scrape answers with, and the alarms. It is pure: what was read, and how long that took, come from the
-//! caller. `ebbtide serve --metrics` reads the volumes through [`ebbtide_control::VolumeObserver`], and serves the text.
+//! It has the names, the text that a scrape answers with, the alarms, and what `ebbtide watch` shows. What was read, and how long that
+//! took, come from the caller; only [`host::HostReader`] reads the machine itself. `ebbtide serve --metrics` reads the volumes through
+//! [`ebbtide_control::VolumeObserver`], and serves the text.
 //!
 //! # Where to begin reading
 //!
 //! - [`names`] is the one table of metric families: name, type, unit, labels, help and source.
 //! - [`scrape_text`] in `scrape` writes all of them. `volumes` and `process` know where each value comes from.
 //! - `exposition` is the text format 0.0.4 of Prometheus.
+//! - [`live::Watcher`] takes what all sources gave, second by second: events of [`alarm`], a [`view::View`], samples for the history.
 //! - [`alarm::Alarms`] takes a [`reading::ReadingSet`] each second and says which alarms have changed; [`alarm::RULES`] is the table of rules.
 //! - [`dashboards`] makes rule files for Prometheus and a dashboard for Grafana of the same table.
-//! - [`server`] has database servers, under the names of mysqld_exporter.
+//! - [`server`] and [`host`] have the names of mysqld_exporter and node_exporter. [`screen`] is a view as a document.
 //! - [`view`] has what people are shown; [`page`] shows it to a browser, [`terminal::draw`] draws it on a terminal.
-//! - [`names_page`] is the table as docs/generated/metrics.md has it.
+//! - [`names_page`] and [`alarms_page`] are the tables as docs/generated has them.
 //!
 //! A new family is a row of [`names`] and a row of `volumes`; a test fails where one of the two is missing.
 #![forbid(unsafe_code)]
 
 pub mod alarm;
+mod alarms_page;
 pub mod dashboards;
 mod exposition;
 mod family;
 pub mod host;
+pub mod live;
 pub mod names;
 mod names_page;
 pub mod page;
 mod process;
 pub mod reading;
 mod scrape;
+pub mod screen;
 pub mod server;
 pub mod terminal;
 #[cfg(test)]
@@ -35,6 +40,7 @@ mod tests;
 pub mod view;
 mod volumes;
 
+pub use alarms_page::alarms_page;
 pub use exposition::CONTENT_TYPE;
 pub use family::{Family, FamilyKind};
 pub use names_page::names_page;

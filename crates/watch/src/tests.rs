@@ -13,7 +13,7 @@ use ebbtide_volume::{
 };
 
 use crate::names::FAMILIES;
-use crate::{Build, FamilyKind, Scrape, names_page, scrape_text};
+use crate::{Build, FamilyKind, Scrape, alarms_page, names_page, scrape_text};
 
 const BURSTING: RateLimit = RateLimit { rate: 300, ceiling: 3_000, allowance: 0, credits: 5_400_000 };
 
@@ -207,5 +207,18 @@ fn the_page_of_the_names_is_current() {
     assert!(
         page == names_page(),
         "docs/generated/metrics.md is not current: UPDATE_DOCS=1 cargo test -p ebbtide-watch page"
+    );
+}
+
+#[test]
+fn the_page_of_the_alarms_is_current() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/generated/alarms.md");
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(&path, alarms_page()).unwrap();
+    }
+    let page = std::fs::read_to_string(&path).unwrap();
+    assert!(
+        page == alarms_page(),
+        "docs/generated/alarms.md is not current: UPDATE_DOCS=1 cargo test -p ebbtide-watch page"
     );
 }

@@ -148,6 +148,12 @@ impl Alarms {
         })
     }
 
+    /// Alarms whose rule was true at the last look that knew something, whether or not it has been true for long enough.
+    pub fn true_now(&self) -> impl Iterator<Item = Alarm> {
+        let is_true = self.entries.values().map(|entry| entry.judgement.verdict == Verdict::Raise);
+        self.all().zip(is_true).filter(|(_, is_true)| *is_true).map(|(alarm, _)| alarm)
+    }
+
     /// What is forecast of a volume's credits; None where it has none.
     pub fn credit_forecast(&mut self, volume: &str) -> Option<CreditForecast> {
         let now = self.last?;

@@ -7,18 +7,18 @@ use std::path::Path;
 
 use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
 
-use super::args::LookArgs;
 use crate::exit::Refusal;
 
 /// The longest password that is read, bytes.
 const LONGEST: u64 = 4096;
 
-/// The password that the options ask for; None: that of option files or of the environment.
+/// The password that the options ask for: on the terminal where `is_asked`, else of a file; None: that of option files or of the
+/// environment.
 ///
 /// # Errors
 /// No terminal; a file that cannot be read, or that others may read (exit code 2).
-pub(super) fn password(look: &LookArgs) -> anyhow::Result<Option<String>> {
-    if look.ask_password {
+pub(crate) fn password(is_asked: bool, file: Option<&Path>) -> anyhow::Result<Option<String>> {
+    if is_asked {
         let typed = ask().map_err(|error| {
             if error.kind() == io::ErrorKind::Interrupted {
                 return Refusal::cancelled("ended before a password was given").into();
@@ -29,7 +29,7 @@ pub(super) fn password(look: &LookArgs) -> anyhow::Result<Option<String>> {
         })?;
         return Ok(Some(typed));
     }
-    look.mysql_password_file.as_deref().map(of_file).transpose()
+    file.map(of_file).transpose()
 }
 
 fn of_file(path: &Path) -> anyhow::Result<String> {

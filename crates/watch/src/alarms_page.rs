@@ -1,0 +1,62 @@
+//! The table of rules as a page for people, in Markdown.
+
+use ebbtide_text::{figure, percent, rough};
+
+use crate::alarm::{RULES, Rule, Side, ValueUnit};
+
+/// The page docs/generated/alarms.md.
+#[must_use]
+pub fn alarms_page() -> String {
+    let mut page = format!(
+        "# The alarms of `ebbtide watch`\n\n\
+         Made of the table in `crates/watch/src/alarm/table.rs`; a test holds the two together. There are {} rules. How to use them:\n\
+         [watch.md](../watch.md).\n\n\
+         | Rule | Watches | ALARM | OK | Severity | Check | Why |\n|---|---|---|---|---|---|---|\n",
+        RULES.len()
+    );
+    RULES.iter().for_each(|rule| page.push_str(&row(rule)));
+    page
+}
+
+fn row(rule: &Rule) -> String {
+    let threshold = &rule.threshold;
+    let (raised, cleared) = match threshold.side {
+        Side::Above => ("at least", "below"),
+        Side::Below => ("at most", "above"),
+    };
+    let after = |seconds: u32| {
+        if seconds == 0 { "at once".to_owned() } else { format!("for {}", rough(f64::from(seconds))) }
+    };
+    let (raise, clear) = match rule.unit {
+        ValueUnit::Truth => ("true".to_owned(), "false".to_owned()),
+        unit => (
+            format!("{raised} {}", value(unit, threshold.raise)),
+            format!("{cleared} {}", value(unit, threshold.clear)),
+        ),
+    };
+    format!(
+        "| `{}` | {} | {raise}, {} | {clear}, {} | {} | {} | {} |\n",
+        rule.name,
+        cell(rule.watches),
+        after(rule.alarm_after_s),
+        after(rule.ok_after_s),
+        rule.severity.name(),
+        rule.check.unwrap_or("-"),
+        cell(rule.reason),
+    )
+}
+
+/// A text in a cell, where a bar would end it.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|")
+}
+
+fn value(unit: ValueUnit, value: f64) -> String {
+    match unit {
+        ValueUnit::Seconds => rough(value),
+        ValueUnit::Share => percent(value),
+        ValueUnit::Times => format!("{} times", figure(value)),
+        ValueUnit::PerSecond => format!("{}/s", figure(value)),
+        ValueUnit::Truth => figure(value),
+    }
+}

@@ -1,0 +1,92 @@
+//! A volume or a device in a view.
+
+use ebbtide_volume::{RateLimit, Stats};
+
+use super::storage_track::{StorageTrack, allowed};
+use crate::alarm::CreditForecast;
+use crate::reading::VolumeReading;
+use crate::view::{CreditsView, StorageView};
+
+/// What is known of a volume or a device besides its counters.
+#[derive(Debug, Default)]
+pub(super) struct StorageFacts {
+    pub(super) spec: String,
+    pub(super) mounts: Vec<String>,
+    pub(super) roles: Vec<String>,
+    pub(super) exact: bool,
+    /// Seconds until the credits end and until they are full, as the volume itself says it.
+    pub(super) credits: [Option<f64>; 2],
+}
+
+/// The view of a volume or a device. `is_fresh` says whether its counters are of this moment: without it no figure is shown.
+pub(super) fn storage_view(
+    reading: &VolumeReading,
+    facts: StorageFacts,
+    (track, is_fresh): (&StorageTrack, bool),
+    forecast: Option<&CreditForecast>,
+) -> StorageView {
+    let stats = &reading.stats;
+    let limit = |limit: Option<RateLimit>| limit.map(|limit| allowed(limit, stats.credit_share));
+    let mut view = StorageView {
+        name: reading.name.clone(),
+        spec: facts.spec,
+        mounts: facts.mounts,
+        roles: facts.roles,
+        exact: facts.exact,
+        iops_limit: limit(reading.limits.iops),
+        bytes_limit: limit(reading.limits.throughput),
+        credits: credits(stats, facts.credits, forecast),
+        ..StorageView::default()
+    };
+    if let Some(step) = track.step().filter(|_| is_fresh) {
+        step.show(&mut view, reading.counts_throttling);
+    }
+    view
+}
+
+/// The credits: the forecast by the last minutes, and before there is one that of the volume itself.
+fn credits(
+    stats: &Stats,
+    [own_end_s, own_full_s]: [Option<f64>; 2],
+    forecast: Option<&CreditForecast>,
+) -> Option<CreditsView> {
+    let share = stats.credit_share?;
+    let known = forecast.filter(|forecast| forecast.load.is_some());
+    Some(CreditsView {
+        share,
+        end_s: known.map_or(own_end_s, |forecast| forecast.ends_s),
+        full_s: forecast.map(|forecast| forecast.full_s).or(own_full_s),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use ebbtide_volume::Nanos;
+
+    use super::*;
+    use crate::reading::VolumeLimits;
+
+    #[test]
+    fn figures_of_a_source_that_is_silent_are_not_shown_and_its_limits_are() {
+        let reading = |second: u64, ops: u64| {
+            let mut stats = Stats { at: Nanos::from_secs(second), ..Stats::default() };
+            stats.read.ops = ops;
+            let limits = VolumeLimits { iops: Some(RateLimit::flat(3_000)), ..VolumeLimits::default() };
+            VolumeReading {
+                name: "db".to_owned(),
+                epoch: String::new(),
+                stats,
+                counts_throttling: true,
+                limits,
+            }
+        };
+        let mut track = StorageTrack::default();
+        track.take(Nanos::from_secs(1), &reading(1, 0));
+        track.take(Nanos::from_secs(2), &reading(2, 100));
+        let view =
+            |is_fresh| storage_view(&reading(2, 100), StorageFacts::default(), (&track, is_fresh), None);
+        assert_eq!((view(true).reads, view(true).iops_limit), (Some(100.0), Some(3_000.0)));
+        assert_eq!((view(false).reads, view(false).iops_limit), (None, Some(3_000.0)));
+        assert_eq!(view(true).credits, None);
+    }
+}

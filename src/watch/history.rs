@@ -1,0 +1,152 @@
+//! Writes the history, on a thread of its own: a slow or full disk delays nothing.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+
+use anyhow::Context as _;
+use ebbtide_history::{Sample, SampleOptions, Samples};
+use ebbtide_watch::live::{Complaints, SUBJECTS, SourceFault};
+
+use super::worker::{Slot, unix_ms};
+use crate::exit::Refusal;
+
+/// Seconds of samples that wait for a disk that does not answer.
+const MOST_WAITING: usize = 120;
+const SUBJECT: &str = "history";
+
+/// Opens the history of a directory.
+///
+/// # Errors
+/// It cannot be opened or made: exit code 3.
+pub(super) fn open(directory: &Path) -> anyhow::Result<Arc<Samples>> {
+    let refusal = || {
+        Refusal::environment(format!("the history in {} cannot be opened", directory.display()))
+            .hint("name another directory with --history, or --history off")
+    };
+    std::fs::create_dir_all(directory).with_context(refusal)?;
+    let samples = Samples::open(directory, SampleOptions::new(SUBJECTS)).with_context(refusal)?;
+    Ok(Arc::new(samples))
+}
+
+/// Writes samples. What waits is written before it is gone.
+#[derive(Debug)]
+pub(super) struct HistoryWriter {
+    samples: Option<SyncSender<(u64, Vec<Sample>)>>,
+    thread: Option<thread::JoinHandle<()>>,
+    left_out: u64,
+}
+
+impl HistoryWriter {
+    /// One of a history; without one, what is written goes nowhere. Troubles are told `say`, once each, and are in `faults` while they
+    /// last.
+    ///
+    /// # Errors
+    /// A thread cannot be started.
+    pub(super) fn start(
+        history: Option<Arc<Samples>>,
+        faults: Slot<Vec<SourceFault>>,
+        say: impl Fn(&str) + Send + 'static,
+    ) -> io::Result<Self> {
+        let Some(history) = history else { return Ok(Self { samples: None, thread: None, left_out: 0 }) };
+        let (samples, waiting) = sync_channel(MOST_WAITING);
+        let work = move || write_all(&history, &waiting, &faults, say);
+        let thread = thread::Builder::new().name("history".to_owned()).spawn(work)?;
+        Ok(Self { samples: Some(samples), thread: Some(thread), left_out: 0 })
+    }
+
+    /// Hands samples over. Where the disk has not taken those of two minutes, they are left out.
+    pub(super) fn write(&mut self, samples: Vec<Sample>) {
+        let Some(sender) = &self.samples else { return };
+        if sender.try_send((unix_ms(), samples)).is_err() {
+            self.left_out += 1;
+        }
+    }
+
+    /// Ticks whose samples were left out.
+    pub(super) const fn left_out(&self) -> u64 {
+        self.left_out
+    }
+}
+
+impl Drop for HistoryWriter {
+    fn drop(&mut self) {
+        self.samples = None;
+        if let Some(thread) = self.thread.take() {
+            // A panic there was printed there.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn write_all(
+    history: &Samples,
+    waiting: &Receiver<(u64, Vec<Sample>)>,
+    faults: &Slot<Vec<SourceFault>>,
+    say: impl Fn(&str),
+) {
+    let mut complaints = Complaints::default();
+    let mut note = |outcome: Result<(), String>| {
+        show_fault(&mut faults.lock(), outcome.as_ref().err(), history.lost());
+        complaints.take(SUBJECT, outcome).iter().for_each(|line| say(line));
+    };
+    while let Ok((now_ms, samples)) = waiting.recv() {
+        let written = history.record(now_ms, samples).and_then(|()| history.keep_up(now_ms));
+        note(written.map_err(|error| chain(&error)));
+    }
+    note(history.flush().map_err(|error| chain(&error)));
+}
+
+/// An error with its causes.
+fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut texts = vec![error.to_string()];
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        texts.push(error.to_string());
+        cause = error.source();
+    }
+    texts.dedup();
+    texts.join(": ")
+}
+
+/// Shows that the history is not written, for as long as that is so.
+fn show_fault(faults: &mut Vec<SourceFault>, error: Option<&String>, lost: u64) {
+    faults.retain(|fault| fault.subject != SUBJECT);
+    faults.extend(error.map(|error| SourceFault {
+        subject: SUBJECT.to_owned(),
+        figure: format!("what happens now; {lost} points were given up so far"),
+        reason: error.clone(),
+        remedy: "make room on its disk, or name another directory with --history".to_owned(),
+    }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_is_shown_for_as_long_as_it_lasts() {
+        let mut faults = Vec::new();
+        let full = "database or disk is full".to_owned();
+        show_fault(&mut faults, Some(&full), 3);
+        show_fault(&mut faults, Some(&full), 4);
+        assert_eq!(faults.len(), 1);
+        assert!(faults[0].figure.contains("4 points") && faults[0].reason == full);
+        show_fault(&mut faults, None, 4);
+        assert!(faults.is_empty());
+    }
+
+    #[test]
+    fn what_was_handed_over_is_written_before_the_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let history = open(dir.path()).unwrap();
+        let mut writer = HistoryWriter::start(Some(history), Slot::default(), |_| {}).unwrap();
+        writer.write(Vec::new());
+        drop(writer);
+        assert!(dir.path().join(ebbtide_history::FILE).is_file());
+        let error = open(&dir.path().join("history.db/below")).unwrap_err().to_string();
+        assert!(error.contains("cannot be opened"), "{error}");
+    }
+}

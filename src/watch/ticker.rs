@@ -1,0 +1,99 @@
+//! The thread that hands what was read to the watcher, and passes on what that says.
+
+use std::io;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use ebbtide_load::Cancel;
+use ebbtide_watch::live::{Tick, Watcher};
+
+use super::history::HistoryWriter;
+use super::notify::Notifier;
+use super::sources::Sources;
+use super::worker::{Clock, wait_until};
+use crate::text::{line, note};
+
+/// Where changes of alarms and troubles are said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Voice {
+    /// Nowhere: the views have them.
+    Silent,
+    /// Alarms on standard output, troubles on standard error.
+    Lines,
+    /// All on standard error: standard output has one JSON value.
+    Notes,
+}
+
+impl Voice {
+    /// Says a trouble.
+    pub(super) fn note(self, text: &str) {
+        if self != Self::Silent {
+            note(text);
+        }
+    }
+
+    /// Says that an alarm has changed.
+    fn alarm(self, text: &str) {
+        match self {
+            Self::Silent => {}
+            Self::Lines => line(text),
+            Self::Notes => note(text),
+        }
+    }
+}
+
+/// The watcher with those who are told by it.
+#[derive(Debug)]
+pub(super) struct Ticker {
+    pub(super) watcher: Watcher,
+    pub(super) sources: Arc<Sources>,
+    pub(super) notifier: Notifier,
+    pub(super) writer: HistoryWriter,
+    pub(super) voice: Voice,
+}
+
+impl Ticker {
+    /// Begins to watch. The thread ends with `stop`, after what it has to say is said.
+    ///
+    /// # Errors
+    /// The thread cannot be started.
+    pub(super) fn start(
+        mut self,
+        interval: Duration,
+        clock: Clock,
+        stop: &Cancel,
+    ) -> io::Result<JoinHandle<()>> {
+        let stop = stop.clone();
+        let run = move || {
+            let mut next = Instant::now();
+            while !stop.is_cancelled() {
+                let tick = self.watcher.tick(clock.moment(), self.sources.looks());
+                self.pass_on(tick);
+                next = (next + interval).max(Instant::now());
+                wait_until(next, &stop);
+            }
+            if self.writer.left_out() > 0 {
+                self.voice.note(&format!(
+                    "warning: the history lacks {} s, in which its disk took nothing",
+                    self.writer.left_out()
+                ));
+            }
+        };
+        thread::Builder::new().name("watch".to_owned()).spawn(run)
+    }
+
+    fn pass_on(&mut self, tick: Tick) {
+        tick.notices.iter().for_each(|notice| self.voice.note(notice));
+        for event in &tick.events {
+            if event.is_news() {
+                self.voice.alarm(&event.line());
+            }
+            if let Some(left_out) = self.notifier.send(event) {
+                self.voice.note(&left_out);
+            }
+        }
+        // Also without samples: the upkeep of the history goes on.
+        self.writer.write(tick.samples);
+    }
+}
