@@ -64,9 +64,9 @@ fn seen(rig: &Rig, account: &str, region: &str) -> Vec<String> {
 #[test]
 fn a_volume_of_a_command_is_described_to_its_owner_and_keeps_its_id_and_its_tags() {
     let rig = Rig::new();
-    let db = id(&create(&rig, "db", "gp3:size=3GiB,iops=4000,throughput=200"));
+    let db = id(&create(&rig, "db", "gp3:size=8GiB,iops=4000,throughput=200"));
     let shown = rig.show(&db);
-    assert_eq!((&shown["State"], &shown["Size"]), (&json!("available"), &json!(3)), "{shown}");
+    assert_eq!((&shown["State"], &shown["Size"]), (&json!("available"), &json!(8)), "{shown}");
     assert_eq!((&shown["VolumeType"], &shown["Iops"]), (&json!("gp3"), &json!(4_000)), "{shown}");
     assert_eq!((&shown["Throughput"], &shown["Encrypted"]), (&json!(200), &json!(false)), "{shown}");
     assert_eq!(shown["AvailabilityZone"], "us-east-1b");
@@ -94,20 +94,20 @@ fn what_aws_has_no_volume_of_has_an_id_and_is_not_described() {
 fn a_modification_by_a_command_is_described_and_one_by_ec2_is_the_homes() {
     let rig = Rig::new();
     let db = id(&create(&rig, "db", "gp3:size=1GiB"));
-    modify(&rig, "db", "gp3:size=2GiB,iops=5000");
+    modify(&rig, "db", "gp3:size=10GiB,iops=5000");
     let shown = rig.show(&db);
-    assert_eq!((&shown["Size"], &shown["Iops"]), (&json!(2), &json!(5_000)), "{shown}");
+    assert_eq!((&shown["Size"], &shown["Iops"]), (&json!(10), &json!(5_000)), "{shown}");
     let latest = || {
         let answer = rig.call("DescribeVolumesModifications", json!({"VolumeIds": [db]}));
         answer["VolumesModifications"][0].clone()
     };
     let found = latest();
-    assert_eq!((&found["OriginalSize"], &found["TargetSize"]), (&json!(1), &json!(2)), "{found}");
+    assert_eq!((&found["OriginalSize"], &found["TargetSize"]), (&json!(1), &json!(10)), "{found}");
     assert_eq!((&found["OriginalIops"], &found["TargetIops"]), (&json!(3_000), &json!(5_000)), "{found}");
 
-    rig.call("ModifyVolume", json!({"VolumeId": db, "Size": 4}));
-    assert_eq!(rig.control.volume("db", None).unwrap().volume.size_bytes, 4 << 30);
-    assert_eq!((&latest()["OriginalSize"], &latest()["TargetSize"]), (&json!(2), &json!(4)));
+    rig.call("ModifyVolume", json!({"VolumeId": db, "Size": 12}));
+    assert_eq!(rig.control.volume("db", None).unwrap().volume.size_bytes, 12 << 30);
+    assert_eq!((&latest()["OriginalSize"], &latest()["TargetSize"]), (&json!(10), &json!(12)));
 
     // One of EC2 by its id, also while no endpoint looks.
     let own = rig.volume();
