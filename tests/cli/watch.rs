@@ -226,5 +226,6 @@ fn all_servers_of_a_named_file_are_watched() {
     let view = home.run(&["watch", "shop", "--config", file, "--once", "--json"]).json();
     assert_eq!(view["servers"].as_array().unwrap().len(), 1);
     home.run(&["watch", "shp", "--config", file, "--once"]).refused(2, &["shp", "did you mean"]);
-    home.run(&["watch", "--config", "/nowhere.toml", "--once"]).refused(3, &["cannot read the file of names /nowhere.toml"]);
+    home.run(&["watch", "--config", "/nowhere.toml", "--once"])
+        .refused(3, &["cannot read the file of names /nowhere.toml"]);
 }

@@ -28,7 +28,7 @@ fn unanswered(kind: Unanswered, error: &str, waited: Nanos) -> Answer {
     }
 }
 
-fn counters(look: &ServerLook, track: &mut ServerTrack) -> Option<Answer> {
+fn counters(look: &ServerLook, track: &ServerTrack) -> Option<Answer> {
     let (flavour, counters) = track.counters(&look.reading)?;
     Some(Answer::Counters(Box::new(ServerCounters {
         flavour,

@@ -156,7 +156,7 @@ fn take_storage(state: &mut WatchState, options: &WatchOptions, tick: &mut Tick)
     let names = StorageNames::new(&state.looks);
     let mut readings: Vec<(Nanos, VolumeReading)> = Vec::new();
     let mut sampled = BTreeMap::new();
-    for own in &state.looks.own {
+    if let Some(own) = &state.looks.own {
         for volume in own.volumes.iter() {
             readings.push((own.elapsed, volume.reading()));
             let instances = &mut state.readings.instances;

@@ -401,7 +401,7 @@ mod tests {
             {
                 state.press(Key::Char(screen), &view);
                 state.press(key, &view);
-                state.wanted(&view, 0);
+                let _ = state.wanted(&view, 0);
             }
         }
     }

@@ -55,8 +55,8 @@ fn golden(name: &str, lines: &[String]) {
         PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/terminal/golden").join(format!("{name}.txt"));
     let drawn = format!("{}\n", lines.join("\n"));
     if std::env::var_os("EBBTIDE_REWRITE").is_some() {
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, &drawn).unwrap();
+        std::fs::create_dir_all(path.parent().expect("a folder of golden files")).expect("it can be made");
+        std::fs::write(&path, &drawn).expect("a golden file can be written");
         return;
     }
     let kept = std::fs::read_to_string(&path).unwrap_or_default();

@@ -259,7 +259,8 @@ pub(crate) fn graphs(subject: &Subject, range: Range) -> Vec<Graph> {
     let (Subject::Server(name) | Subject::Storage(name)) = subject;
     let points = range.most_points.clamp(2, 240);
     let span_s = range.to_s.saturating_sub(range.from_s);
-    let step_s = u32::try_from(span_s / i64::try_from(points).unwrap()).unwrap_or(u32::MAX).max(1);
+    let step_s =
+        u32::try_from(span_s / i64::try_from(points).expect("few points")).unwrap_or(u32::MAX).max(1);
     let line = |label: &str, value: &dyn Fn(f64) -> f64| GraphLine {
         label: label.into(),
         values: (0..points)
