@@ -304,10 +304,8 @@ impl OwnReader {
                 limits
             }
         };
-        let credits = volume.credits.as_ref();
         Some(OwnVolume {
-            credits_end_s: credits.and_then(|credits| credits.ends_in_s),
-            credits_full_s: credits.and_then(|credits| credits.full_in_s),
+            credits_full_s: volume.credits.as_ref().and_then(|credits| credits.full_in_s),
             device: device.unwrap_or_default().trim_start_matches("/dev/").to_owned(),
             mount,
             epoch: since.0.to_string(),

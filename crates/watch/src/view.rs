@@ -165,7 +165,7 @@ pub struct StorageView {
 pub struct CreditsView {
     /// Share left, 0 to 1.
     pub share: f64,
-    /// Seconds until they end at the load of the last minutes; None where they do not.
+    /// Seconds until they end at the mean load of the last minute, or of what was seen of it; None where they do not.
     pub end_s: Option<f64>,
     /// Seconds until they are full without load.
     pub full_s: Option<f64>,

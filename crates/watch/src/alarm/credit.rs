@@ -14,6 +14,8 @@ const STEP: Nanos = Nanos::from_secs(10);
 const LONGEST_STEP: Nanos = Nanos::from_secs(180);
 /// The present load is the mean of this time.
 const PRESENT: Nanos = Nanos::from_secs(300);
+/// The load that a view shows is the mean of this time, or of what was seen of it.
+const RECENT: Nanos = Nanos::from_secs(60);
 /// The load that goes on is the mean of this time.
 const SUSTAINED: Nanos = Nanos::from_secs(1_800);
 /// The least of the present load that has to be seen.
@@ -37,8 +39,12 @@ pub struct CreditForecast {
     pub share: f64,
     /// Load of the last 5 minutes, in units of the limit a second; None: too little was seen.
     pub load: Option<f64>,
+    /// Seconds of the last 5 minutes that were seen: up to a step of 10 s more, at whose ends the credits are compared.
+    pub load_seen_s: f64,
     /// Seconds until they end at this load; None: they are not being spent.
     pub ends_s: Option<f64>,
+    /// The same at the mean load of the last minute, or of what was seen of it.
+    pub recent_ends_s: Option<f64>,
     /// The same at the mean load of the last 30 minutes.
     pub sustained_ends_s: Option<f64>,
     /// Seconds of the last 30 minutes that were seen.
@@ -55,7 +61,10 @@ pub struct CreditForecast {
 #[derive(Debug, Clone)]
 pub(crate) struct CreditHistory {
     limit: RateLimit,
+    /// Where the step that goes on has begun.
     mark: Option<Mark>,
+    /// The newest reading.
+    latest: Option<Mark>,
     /// Load and length of each step.
     loads: Window<(f64, f64)>,
     day: DayProfile,
@@ -65,7 +74,8 @@ pub(crate) struct CreditHistory {
 
 #[derive(Debug, Clone, Copy)]
 struct Mark {
-    time: Nanos,
+    /// By the clock of the counters: what was read some seconds before it is looked at is not of a longer time.
+    read: Nanos,
     share: f64,
     counted: u64,
 }
@@ -73,12 +83,13 @@ struct Mark {
 impl CreditHistory {
     pub(crate) fn new(limit: RateLimit) -> Self {
         let day = DayProfile::new();
-        Self { limit, mark: None, loads: Window::new(SUSTAINED, Nanos::ZERO), day, yesterday: None }
+        let loads = Window::new(SUSTAINED, Nanos::ZERO);
+        Self { limit, mark: None, latest: None, loads, day, yesterday: None }
     }
 
     /// Forgets the counters, not the day: they have begun again.
     pub(crate) fn reset(&mut self) {
-        self.mark = None;
+        (self.mark, self.latest) = (None, None);
         self.loads.clear();
     }
 
@@ -91,26 +102,33 @@ impl CreditHistory {
         }
     }
 
-    /// Takes the share that is left, and what the limit has counted since the counters began.
-    pub(crate) fn push(&mut self, now: Nanos, share: f64, counted: u64) {
-        let here = Mark { time: now, share, counted };
+    /// Takes the share that is left, and what the limit has counted since the counters began, as they were `read` by their own clock.
+    pub(crate) fn push(&mut self, now: Nanos, read: Nanos, share: f64, counted: u64) {
+        let here = Mark { read, share, counted };
+        self.latest = Some(here);
         let Some(mark) = self.mark else {
             self.mark = Some(here);
             return;
         };
-        let passed = now.since(mark.time);
+        let passed = read.since(mark.read);
+        if passed > LONGEST_STEP || counted < mark.counted {
+            self.mark = Some(here);
+            self.loads.clear();
+            return;
+        }
         if passed < STEP {
             return;
         }
         self.mark = Some(here);
-        if passed > LONGEST_STEP || counted < mark.counted {
-            self.loads.clear();
-            return;
-        }
-        let seconds = passed.as_secs_f64();
-        let load = self.load(mark, here, seconds);
+        let (load, seconds) = self.step(mark, here);
         self.loads.push(now, (load, seconds));
         self.day.add(now, load, seconds);
+    }
+
+    /// The load between two marks, and the seconds.
+    fn step(&self, from: Mark, to: Mark) -> (f64, f64) {
+        let seconds = to.read.since(from.read).as_secs_f64();
+        (self.load(from, to, seconds), seconds)
     }
 
     /// The load between two marks. A full or an empty bucket shows none: there the counters have to do.
@@ -127,28 +145,33 @@ impl CreditHistory {
         (rate + spent).max(0.0)
     }
 
-    /// Mean load of a span before now, and how many seconds of it were seen.
+    /// Mean load of a span before now, and how many seconds of it were seen: whole steps, and as much as there is of the one that goes on.
     fn mean(&self, now: Nanos, span: Nanos) -> Option<(f64, f64)> {
         let recent = self.loads.iter().rev().take_while(|(time, _)| now.since(*time) < span);
-        let (sum, seconds) = recent
-            .fold((0.0, 0.0), |(sum, seconds), (_, (load, length))| (sum + load * length, seconds + length));
+        let begun = self.mark.zip(self.latest).filter(|(mark, latest)| latest.read > mark.read);
+        let steps = recent.map(|(_, step)| *step).chain(begun.map(|(mark, latest)| self.step(mark, latest)));
+        let (sum, seconds) =
+            steps.fold((0.0, 0.0), |(sum, total), (load, seconds)| (sum + load * seconds, total + seconds));
         (seconds > 0.0).then(|| (sum / seconds, seconds))
     }
 
-    /// The forecast now; None before the first mark.
+    /// The forecast now; None before the first reading.
     pub(crate) fn forecast(&mut self, now: Nanos) -> Option<CreditForecast> {
-        let share = self.mark?.share;
+        let share = self.latest?.share;
         let present = self.mean(now, PRESENT).filter(|(_, seconds)| *seconds >= LEAST_SEEN_S);
         let sustained = self.mean(now, SUSTAINED);
         let ends =
             |mean: Option<(f64, f64)>| mean.and_then(|(load, _)| self.limit.credits_end_s(share, load));
+        let recent_ends_s = ends(self.mean(now, RECENT));
         let (ends_s, sustained_ends_s) = (ends(present), ends(sustained));
         let yesterday = self.by_yesterday(now, share);
         Some(CreditForecast {
             limit: self.limit,
             share,
             load: present.map(|(load, _)| load),
+            load_seen_s: present.map_or(0.0, |(_, seconds)| seconds),
             ends_s,
+            recent_ends_s,
             sustained_ends_s,
             sustained_seen_s: sustained.map_or(0.0, |(_, seconds)| seconds),
             knows_yesterday: yesterday.is_some(),
@@ -263,7 +286,8 @@ mod tests {
     fn a_full_bucket_shows_no_load_and_the_counters_do() {
         let mut history = CreditHistory::new(LIMIT);
         for step in 0..60 {
-            history.push(Nanos::from_secs(step * 10), 1.0, step * 10 * 100);
+            let now = Nanos::from_secs(step * 10);
+            history.push(now, now, 1.0, step * 10 * 100);
         }
         let forecast = history.forecast(Nanos::from_secs(590)).unwrap();
         assert_eq!((forecast.load, forecast.ends_s), (Some(100.0), None));
@@ -271,11 +295,34 @@ mod tests {
     }
 
     #[test]
+    fn the_end_at_the_load_of_some_seconds_is_known_at_once_and_alarms_wait_for_a_minute() {
+        let mut history = CreditHistory::new(LIMIT);
+        let share = |second: u64| 0.03 - (second * 1_200) as f64 / LIMIT.credits as f64;
+        for second in 0..=61 {
+            // It is looked at 3 s after it was read, at the end.
+            let now = Nanos::from_secs(second + if second == 61 { 3 } else { 0 });
+            history.push(now, Nanos::from_secs(second), share(second), second * 1_500);
+            let forecast = history.forecast(now).unwrap();
+            let expected = LIMIT.credits_end_s(share(second), 1_500.0).unwrap();
+            let recent = forecast.recent_ends_s;
+            assert_eq!(recent.is_some(), second > 0, "at {second} s");
+            assert!(
+                recent.is_none_or(|ends_s| (ends_s - expected).abs() < 0.01),
+                "at {second} s: {recent:?}"
+            );
+            assert_eq!(forecast.load.is_some(), second >= 60, "at {second} s");
+        }
+        let forecast = history.forecast(Nanos::from_secs(64)).unwrap();
+        assert!((forecast.load_seen_s - 61.0).abs() < 1e-9, "{forecast:?}");
+    }
+
+    #[test]
     fn a_counter_that_begins_again_and_a_gap_leave_no_load() {
         let mut history = CreditHistory::new(LIMIT);
         let push = |history: &mut CreditHistory, second: u64, share: f64, counted: u64| {
-            history.push(Nanos::from_secs(second), share, counted);
-            history.forecast(Nanos::from_secs(second)).and_then(|forecast| forecast.load)
+            let now = Nanos::from_secs(second);
+            history.push(now, now, share, counted);
+            history.forecast(now).and_then(|forecast| forecast.load)
         };
         for second in 0..20 {
             push(&mut history, second * 10, 1.0, second * 1_000);

@@ -112,16 +112,17 @@ impl CreditCase<'_> {
     fn ends(&self) -> String {
         let forecast = self.forecast;
         let load = self.paid.rate(forecast.load.unwrap_or(0.0));
+        let seen = rough(forecast.load_seen_s);
         let present = match forecast.ends_s {
             Some(seconds) => format!(
-                "credits of {} ({} left) end at {}, in {}, at the last 5 minutes' {load}",
+                "credits of {} ({} left) end at {}, in {}, at the {load} of the last {seen}",
                 self.name,
                 percent(forecast.share),
                 time_of_day(self.moment, seconds),
                 rough(seconds)
             ),
             None => format!(
-                "credits of {} ({} left) are not being spent at the last 5 minutes' {load}",
+                "credits of {} ({} left) are not being spent at the {load} of the last {seen}",
                 self.name,
                 percent(forecast.share)
             ),
@@ -152,7 +153,9 @@ mod tests {
             limit,
             share: 0.216_2,
             load: Some(812.0),
+            load_seen_s: 305.0,
             ends_s: Some(2_280.0),
+            recent_ends_s: Some(2_280.0),
             sustained_ends_s: Some(3_000.0),
             sustained_seen_s: 1_800.0,
             knows_yesterday: true,
@@ -172,10 +175,22 @@ mod tests {
         let judgement = judged(&forecast(), false);
         assert_eq!(
             judgement.reason,
-            "credits of shop-data (22% left) end at 02:40, in 38 min, at the last 5 minutes' 812 IOPS; at yesterday's load of this hour \
-             at 03:10; full again 5 h 10 min after it stops"
+            "credits of shop-data (22% left) end at 02:40, in 38 min, at the 812 IOPS of the last 5 min; at yesterday's load of this \
+             hour at 03:10; full again 5 h 10 min after it stops"
         );
         assert_eq!((judgement.verdict, judgement.value), (Verdict::Raise, Some(3_000.0)));
+    }
+
+    #[test]
+    fn the_time_that_was_seen_is_said() {
+        let short = CreditForecast { load_seen_s: 61.0, ..forecast() };
+        for (ends_s, words) in [
+            (Some(93.0), "end at 02:03, in 93 s, at the 812 IOPS of the last 61 s"),
+            (None, "are not being spent at the 812 IOPS of the last 61 s"),
+        ] {
+            let reason = judged(&CreditForecast { ends_s, ..short }, false).reason;
+            assert!(reason.contains(words), "{words} is not in: {reason}");
+        }
     }
 
     #[test]

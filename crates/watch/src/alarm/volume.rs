@@ -115,7 +115,7 @@ impl VolumeHistory {
             CreditUse::Operations => stats.consumed_ops,
             CreditUse::Bytes => stats.read.bytes + stats.write.bytes,
         };
-        credits.push(now, share, counted);
+        credits.push(now, stats.at, share, counted);
     }
 
     /// What the last minute was, or as much of it as was seen.
@@ -303,7 +303,7 @@ impl InstanceHistory {
                 Some(share) => {
                     let credits = history.get_or_insert_with(|| CreditHistory::new(limit));
                     credits.set_limit(limit);
-                    credits.push(now, share, 0);
+                    credits.push(now, now, share, 0);
                 }
                 None => *history = None,
             }

@@ -75,7 +75,7 @@ fn own_volumes(
                 mounts: volume.mount.iter().cloned().collect(),
                 roles: roles(servers, &volume.name),
                 exact: true,
-                credits: [volume.credits_end_s, volume.credits_full_s],
+                credits_full_s: volume.credits_full_s,
             };
             storage(state, &volume.reading(), facts, now)
         })
@@ -103,7 +103,7 @@ fn host_devices(
             mounts: mounts(host, &device.name),
             roles,
             exact: false,
-            credits: [None; 2],
+            credits_full_s: None,
         };
         found.push(storage(state, &device.as_volume(host.elapsed), facts, now));
     }

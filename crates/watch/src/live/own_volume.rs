@@ -24,8 +24,6 @@ pub struct OwnVolume {
     pub limits: VolumeLimits,
     /// The instance that it is attached to, with its credits; None without one, and where these are not reported.
     pub instance: Option<InstanceReading>,
-    /// Seconds until its credits end as it spent them in the last minute; None where they do not, or it has none.
-    pub credits_end_s: Option<f64>,
     /// Seconds until its credits are full without load; None where it has none.
     pub credits_full_s: Option<f64>,
 }
@@ -46,7 +44,6 @@ impl OwnVolume {
             stats: reading.totals.stats,
             limits: VolumeLimits { iops: reading.iops_limit, throughput: reading.throughput_limit, floor },
             instance: InstanceReading::of_observed(volume),
-            credits_end_s: attachment.credits.as_ref().and_then(|credits| credits.ends_in_s),
             credits_full_s: attachment.credits.as_ref().and_then(|credits| credits.full_in_s),
         })
     }

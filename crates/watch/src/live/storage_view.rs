@@ -14,8 +14,8 @@ pub(super) struct StorageFacts {
     pub(super) mounts: Vec<String>,
     pub(super) roles: Vec<String>,
     pub(super) exact: bool,
-    /// Seconds until the credits end and until they are full, as the volume itself says it.
-    pub(super) credits: [Option<f64>; 2],
+    /// Seconds until the credits are full, as the volume itself says it.
+    pub(super) credits_full_s: Option<f64>,
 }
 
 /// The view of a volume or a device. `is_fresh` says whether its counters are of this moment: without it no figure is shown.
@@ -35,7 +35,7 @@ pub(super) fn storage_view(
         exact: facts.exact,
         iops_limit: limit(reading.limits.iops),
         bytes_limit: limit(reading.limits.throughput),
-        credits: credits(stats, facts.credits, forecast),
+        credits: credits(stats, facts.credits_full_s, forecast),
         ..StorageView::default()
     };
     if let Some(step) = track.step().filter(|_| is_fresh) {
@@ -44,17 +44,11 @@ pub(super) fn storage_view(
     view
 }
 
-/// The credits: the forecast by the last minutes, and before there is one that of the volume itself.
-fn credits(
-    stats: &Stats,
-    [own_end_s, own_full_s]: [Option<f64>; 2],
-    forecast: Option<&CreditForecast>,
-) -> Option<CreditsView> {
-    let share = stats.credit_share?;
-    let known = forecast.filter(|forecast| forecast.load.is_some());
+/// The credits: their end at the load that was seen in the last minute, by the law of the alarms.
+fn credits(stats: &Stats, own_full_s: Option<f64>, forecast: Option<&CreditForecast>) -> Option<CreditsView> {
     Some(CreditsView {
-        share,
-        end_s: known.map_or(own_end_s, |forecast| forecast.ends_s),
+        share: stats.credit_share?,
+        end_s: forecast.and_then(|forecast| forecast.recent_ends_s),
         full_s: forecast.map(|forecast| forecast.full_s).or(own_full_s),
     })
 }

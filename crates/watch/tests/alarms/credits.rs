@@ -196,7 +196,7 @@ fn the_first_alarm_says_when_and_at_which_load() {
         (event.rule, event.subject.name.as_str(), event.check),
         ("credits_end", "modelled", Some("E02"))
     );
-    let words = ["credits of modelled (", " end at 0", "at the last 5 minutes' 81 IOPS", "after it stops"];
+    let words = ["credits of modelled (", " end at 0", "at the 81 IOPS of the last 5 min", "after it stops"];
     for part in words {
         assert!(event.reason.contains(part), "{part} is not in: {}", event.reason);
     }

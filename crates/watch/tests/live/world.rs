@@ -191,7 +191,6 @@ impl World {
             stats,
             limits: VolumeLimits { iops: Some(limit), ..VolumeLimits::default() },
             instance: None,
-            credits_end_s: Some(900.0),
             credits_full_s: Some(9_000.0),
         }
     }
