@@ -95,7 +95,7 @@ impl ServerHistory {
         let age_bytes = rates.checkpoint_age?;
         let sync_bytes = rates.checkpoint_age_max.or(counters.redo_sync_bytes).filter(|most| *most > 0.0)?;
         let growth_per_s = self.age_growth();
-        let is_flushing = self.mean(|step| step.sync_flushed).is_some_and(|pages| pages > 0.0);
+        let is_flushing = self.mean(|step| step.sync_flushed).is_some_and(|(pages, _)| pages > 0.0);
         let ahead = growth_per_s
             .filter(|growth| *growth > 0.0)
             .map(|growth| (sync_bytes - age_bytes).max(0.0) / growth);
@@ -132,12 +132,12 @@ impl ServerHistory {
         self.last = Some(LastAnswer { time: now, uptime_s, counters: reading.counters.clone() });
     }
 
-    /// The mean of a rate over the last minute; None where less than 10 seconds of it are known.
-    fn mean(&self, rate: impl Fn(&ServerStep) -> Option<f64>) -> Option<f64> {
+    /// The mean of a rate over the last minute, and how many seconds of it are known; None where these are less than 10.
+    fn mean(&self, rate: impl Fn(&ServerStep) -> Option<f64>) -> Option<(f64, f64)> {
         let known = self.minute.iter().filter_map(|(_, step)| Some((rate(step)?, step.seconds)));
         let (sum, seconds) =
             known.fold((0.0, 0.0), |(sum, total), (rate, seconds)| (sum + rate * seconds, total + seconds));
-        (seconds >= LEAST_SPAN_S).then(|| sum / seconds)
+        (seconds >= LEAST_SPAN_S).then(|| (sum / seconds, seconds))
     }
 
     /// Growth of the checkpoint's age over the last minute, bytes a second.
@@ -152,20 +152,24 @@ impl ServerHistory {
     }
 
     fn waits(&self, id: RuleId, name: &str) -> Judgement {
-        let (rate, kind) = match id {
+        let (mean, kind) = match id {
             RuleId::FreePageWaits => {
                 (self.mean(|step| step.free_page_waits), "a free page of the buffer pool")
             }
             _ => (self.mean(|step| step.log_waits), "room in the log buffer"),
         };
-        let Some(rate) = rate else {
+        let Some((rate, seconds)) = mean else {
             return judgement(
                 Verdict::Unknown,
                 None,
                 format!("too little is known of the waits of {name} for {kind}"),
             );
         };
-        let reason = format!("{name} waits {} times a second for {kind}, over the last minute", figure(rate));
+        let reason = format!(
+            "{name} waits {} times a second for {kind}, over the last {}",
+            figure(rate),
+            rough(seconds)
+        );
         judgement(rule(id).threshold.verdict(rate), Some(rate), reason)
     }
 
