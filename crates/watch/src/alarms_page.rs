@@ -24,6 +24,8 @@ fn row(rule: &Rule) -> String {
         Side::Above => ("at least", "below"),
         Side::Below => ("at most", "above"),
     };
+    // What a forecast was about has come: the rule may wait for a shorter time.
+    let at_zero = Some(rule.seconds_to_alarm(Some(0.0))).filter(|seconds| *seconds != rule.alarm_after_s);
     let after = |seconds: u32| {
         if seconds == 0 { "at once".to_owned() } else { format!("for {}", rough(f64::from(seconds))) }
     };
@@ -34,8 +36,9 @@ fn row(rule: &Rule) -> String {
             format!("{cleared} {}", value(unit, threshold.clear)),
         ),
     };
+    let sooner = at_zero.map_or_else(String::new, |seconds| format!("; 0 s, {}", after(seconds)));
     format!(
-        "| `{}` | {} | {raise}, {} | {clear}, {} | {} | {} | {} |\n",
+        "| `{}` | {} | {raise}, {}{sooner} | {clear}, {} | {} | {} | {} |\n",
         rule.name,
         cell(rule.watches),
         after(rule.alarm_after_s),

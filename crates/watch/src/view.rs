@@ -13,6 +13,8 @@ pub struct View {
     pub unix_s: i64,
     /// What local time is ahead of UTC, seconds.
     pub utc_offset_s: i64,
+    /// How long this is watched, seconds; None in a replay.
+    pub watched_s: Option<f64>,
     /// What watching costs.
     pub own: OwnCost,
     /// Servers, in the order in which they were named.
@@ -25,6 +27,17 @@ pub struct View {
     pub alarms: Vec<AlarmView>,
     /// What could not be read, and what would make it readable.
     pub not_seen: Vec<NotSeenView>,
+}
+
+/// Rules wait for a minute to see a load, and for two before they alarm of what holds requests back, s.
+const RULES_WAIT_S: f64 = 120.0;
+
+impl View {
+    /// How long this is watched, seconds, while that is too short for most rules; None afterwards.
+    #[must_use]
+    pub fn just_begun_s(&self) -> Option<f64> {
+        self.watched_s.filter(|watched_s| *watched_s < RULES_WAIT_S)
+    }
 }
 
 /// What watching costs.

@@ -355,7 +355,8 @@ impl Entry {
             None if stays => self.judgement.verdict,
             None => Verdict::Unknown,
         };
-        let changed = self.timer.step(row, verdict, moment.elapsed);
+        let value = judgement.as_ref().and_then(|judgement| judgement.value);
+        let changed = self.timer.step(row, (verdict, value), moment.elapsed);
         match judgement {
             Some(judgement) if judgement.verdict != Verdict::Unknown => self.judgement = judgement,
             // The last figures stay, with the state that says that they are old.

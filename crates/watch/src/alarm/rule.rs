@@ -50,7 +50,18 @@ pub struct Query {
     pub labels: &'static [&'static str],
 }
 
+/// Credits that have ended are no forecast any more: they alarm after this time, s. It outlasts a look or two at an empty bucket that
+/// earns a little.
+const ENDED_AFTER_S: u32 = 10;
+
 impl Rule {
+    /// How long a value has to be beyond the threshold before the state is ALARM, s: shorter for a volume whose credits have ended.
+    #[must_use]
+    pub fn seconds_to_alarm(&self, value: Option<f64>) -> u32 {
+        let has_ended = self.id == RuleId::CreditsEnd && value == Some(0.0);
+        if has_ended { ENDED_AFTER_S } else { self.alarm_after_s }
+    }
+
     /// The expression of a rule file: it has a result where the rule alarms.
     #[must_use]
     pub fn expression(&self) -> String {

@@ -58,7 +58,7 @@ pub const RULES: &[Rule] = &[
         unit: ValueUnit::Seconds,
         threshold: Threshold::below(HOUR, 2.0 * HOUR),
         condition: "at the mean load of the last 5 minutes and at that of the last 30: a batch of some minutes does not alarm. Where less than \
-                    15 minutes were seen, within 15 minutes",
+                    15 minutes were seen, within 15 minutes. Credits that have ended while requests wait alarm after 10 seconds",
         reason: "when the credits have ended, gp2, st1 and sc1 give their baseline, a tenth of the burst or less, and latencies rise a \
                  hundredfold. An hour is enough to modify the volume, which takes effect within minutes",
         source: EBS_TYPES,

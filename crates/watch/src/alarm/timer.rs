@@ -43,14 +43,19 @@ impl Timer {
         self.unknown_for
     }
 
-    /// Takes a verdict, and returns the state before it where that has changed. A time that does not pass counts nothing.
-    pub(crate) fn step(&mut self, rule: &Rule, verdict: Verdict, now: Nanos) -> Option<AlarmState> {
+    /// Takes a verdict with its value, and returns the state before it where that has changed. A time that does not pass counts nothing.
+    pub(crate) fn step(
+        &mut self,
+        rule: &Rule,
+        (verdict, value): (Verdict, Option<f64>),
+        now: Nanos,
+    ) -> Option<AlarmState> {
         let passed = self.last.map_or(Nanos::ZERO, |last| now.since(last).min(LONGEST_STEP));
         self.last = Some(now);
         let before = self.state;
         match verdict {
             Verdict::Unknown => self.unknown(passed),
-            Verdict::Raise => self.raise(passed, Nanos::from_secs(u64::from(rule.alarm_after_s))),
+            Verdict::Raise => self.raise(passed, Nanos::from_secs(u64::from(rule.seconds_to_alarm(value)))),
             Verdict::Between => self.between(),
             Verdict::Clear => self.clear(passed, Nanos::from_secs(u64::from(rule.ok_after_s))),
         }
@@ -109,7 +114,7 @@ mod tests {
         let mut after = Vec::new();
         for (seconds, verdict) in spans {
             for _ in 0..*seconds {
-                timer.step(rule(RuleId::LogWaits), *verdict, now);
+                timer.step(rule(RuleId::LogWaits), (*verdict, None), now);
                 now += Nanos::SECOND;
             }
             after.push(timer.state());
@@ -160,9 +165,9 @@ mod tests {
     fn a_suspended_machine_does_not_make_an_alarm_of_a_moment() {
         let row = rule(RuleId::DiskFills);
         let mut timer = Timer::new();
-        timer.step(row, N, Nanos::ZERO);
-        timer.step(row, Y, Nanos::from_secs(1));
-        timer.step(row, Y, Nanos::from_secs(36_000));
+        timer.step(row, (N, None), Nanos::ZERO);
+        timer.step(row, (Y, None), Nanos::from_secs(1));
+        timer.step(row, (Y, None), Nanos::from_secs(36_000));
         assert_eq!(timer.state(), AlarmState::Ok);
     }
 }

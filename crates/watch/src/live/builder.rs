@@ -33,6 +33,7 @@ pub(super) fn view(state: &mut WatchState, options: &WatchOptions, moment: Momen
     let view = View {
         unix_s: moment.unix_s,
         utc_offset_s: moment.utc_offset_s,
+        watched_s: state.begun.map(|begun| moment.elapsed.since(begun).as_secs_f64()),
         own: state.cost.cost(skipped + state.late_ticks),
         not_seen: not_seen(&looks),
         file_systems: looks.host.as_ref().map_or_else(Vec::new, |host| file_system_views(state, host)),

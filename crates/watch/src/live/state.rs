@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_observe::Role;
+use ebbtide_volume::Nanos;
 
 use super::looks::{Looks, ServerLook};
 use super::own_cost::CostMeter;
@@ -73,6 +74,8 @@ pub(super) struct WatchState {
     pub(super) servers: BTreeMap<String, ServerTrack>,
     pub(super) storage: BTreeMap<String, StorageTrack>,
     pub(super) cost: CostMeter,
+    /// When the first tick came.
+    pub(super) begun: Option<Nanos>,
     /// Ticks that came no later than the one before them.
     pub(super) late_ticks: u64,
     /// What the sources gave at the last tick.

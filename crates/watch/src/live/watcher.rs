@@ -87,6 +87,7 @@ impl Watcher {
         }
         tick.notices.extend(self.clock_step(moment));
         self.last = Some(moment);
+        state.begun.get_or_insert(moment.elapsed);
         state.readings = ReadingSet { moment, checks: looks.checks.clone(), ..ReadingSet::default() };
         state.looks = looks;
         let new_servers = self.take_servers(state, moment.elapsed, &mut tick);

@@ -1,17 +1,14 @@
 //! The page of the alarms, and their table on other pages.
 
 use super::figures::local_time;
-use super::layout::{Sheet, severity_tone, subject_cell};
+use super::layout::{Sheet, no_alarm, severity_tone, subject_cell};
 use super::markup::{Cell, Table};
 use crate::view::{AlarmView, View};
-
-/// Said in place of a table without rows.
-pub(super) const NONE: &str = "No alarm.";
 
 /// The page.
 pub(super) fn sheet(view: &View) -> Sheet {
     let mut sheet = Sheet::new("Alarms", "/alarms".to_owned());
-    sheet.table("alarms", &table(view, |_| true), NONE);
+    sheet.table("alarms", &table(view, |_| true), no_alarm(view));
     sheet
 }
 

@@ -163,7 +163,7 @@ fn answer(view: &View) -> String {
             let tone = severity_tone(&worst.severity);
             markup.element("a", &[("href", "/alarms"), ("class", tone)], &sentence);
         }
-        None => markup.element("span", &[("class", "good")], "No alarm."),
+        None => markup.element("span", &[("class", "good")], no_alarm(view)),
     }
     let silenced = view.alarms.iter().filter(|alarm| alarm.silenced_until_s.is_some()).count();
     if silenced > 0 {
@@ -178,6 +178,14 @@ fn answer(view: &View) -> String {
         markup.text(&format!(" {} cannot be read.", ebbtide_text::count(down, "server")));
     }
     markup.into_string()
+}
+
+/// That nothing alarms. It has no figure that changes with every view, as [`answer`].
+pub(super) fn no_alarm(view: &View) -> &'static str {
+    match view.just_begun_s() {
+        Some(_) => "No alarm yet: watched for less than 2 min, and most rules wait for so long.",
+        None => "No alarm.",
+    }
 }
 
 /// When the figures were read, and what watching costs.
@@ -233,5 +241,17 @@ pub(super) fn not_seen(view: &View, wanted: impl Fn(&NotSeenView) -> bool) -> Ta
         caption: "Not seen",
         columns: &["Subject", "Figure", "Why", "What would make it readable"],
         rows: view.not_seen.iter().filter(|item| wanted(item)).map(row).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn that_nothing_alarms_is_said_with_its_limit_in_the_first_two_minutes() {
+        let said = |watched_s| no_alarm(&View { watched_s, ..View::default() });
+        assert!(said(Some(119.0)).starts_with("No alarm yet: watched for less than 2 min"));
+        assert_eq!([said(Some(120.0)), said(None)], ["No alarm."; 2], "a replay has no beginning");
     }
 }

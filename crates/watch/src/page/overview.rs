@@ -2,7 +2,7 @@
 
 use super::alarms;
 use super::figures::{bytes, share, span};
-use super::layout::{Sheet, not_seen};
+use super::layout::{Sheet, no_alarm, not_seen};
 use super::markup::{Cell, Table};
 use super::{links, server, storage};
 use crate::view::{FileSystemView, Subject, View};
@@ -24,7 +24,7 @@ pub(super) fn sheet(view: &View) -> Sheet {
         rows: view.file_systems.iter().map(|file_system| file_system_row(view, file_system)).collect(),
     };
     sheet.table("file-systems", &file_systems, "No file system is watched.");
-    sheet.table("alarms", &alarms::table(view, |_| true), alarms::NONE);
+    sheet.table("alarms", &alarms::table(view, |_| true), no_alarm(view));
     if !view.not_seen.is_empty() {
         sheet.table("not-seen", &not_seen(view, |_| true), "");
     }

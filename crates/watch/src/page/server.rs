@@ -3,7 +3,7 @@
 use ebbtide_text::whole;
 
 use super::figures::{UNKNOWN, byte_rate, bytes, number, rate, share, span};
-use super::layout::{Sheet, not_seen};
+use super::layout::{Sheet, no_alarm, not_seen};
 use super::markup::{Cell, Table};
 use super::{alarms, links, storage};
 use crate::view::{RedoView, ReplicaView, ServerView, Subject, View};
@@ -75,7 +75,7 @@ pub(super) fn sheet(view: &View, name: &str) -> Option<Sheet> {
         &storage::table(view, |storage| has_files(&storage.name)),
         "None of its volumes is watched.",
     );
-    sheet.table("alarms", &alarms::table(view, |alarm| alarm.subject == name), alarms::NONE);
+    sheet.table("alarms", &alarms::table(view, |alarm| alarm.subject == name), no_alarm(view));
     let missing = not_seen(view, |item| item.subject == name);
     if !missing.rows.is_empty() {
         sheet.table("not-seen", &missing, "");

@@ -1,7 +1,7 @@
 //! The page of a volume or device, and the table of them.
 
 use super::figures::{UNKNOWN, byte_rate, latency, number, rate, share, span};
-use super::layout::{Sheet, not_seen, roles};
+use super::layout::{Sheet, no_alarm, not_seen, roles};
 use super::markup::{Cell, Table};
 use super::{alarms, links};
 use crate::view::{ServerView, StorageView, Subject, View};
@@ -69,7 +69,7 @@ pub(super) fn sheet(view: &View, name: &str) -> Option<Sheet> {
     sheet.table("figures", &table(view, |other| other.name == name), "");
     limits(&mut sheet, storage);
     sheet.table("servers", &servers(view, name), "No watched server has files on it.");
-    sheet.table("alarms", &alarms::table(view, |alarm| alarm.subject == name), alarms::NONE);
+    sheet.table("alarms", &alarms::table(view, |alarm| alarm.subject == name), no_alarm(view));
     let missing = not_seen(view, |item| item.subject == name);
     if !missing.rows.is_empty() {
         sheet.table("not-seen", &missing, "");

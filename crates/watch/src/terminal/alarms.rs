@@ -24,7 +24,12 @@ pub(super) fn answer(drawing: &Drawing<'_>) -> Answer {
             );
             Answer::new(Level::from_severity(&worst.severity), text)
         }
-        None => Answer::new(Level::Good, format!("nothing alarms{more}")),
+        None => {
+            let begun = view.just_begun_s().map_or_else(String::new, |watched_s| {
+                format!(" yet: watched for {}", ebbtide_text::rough(watched_s))
+            });
+            Answer::new(Level::Good, format!("nothing alarms{begun}{more}"))
+        }
     }
 }
 

@@ -33,6 +33,9 @@ pub(super) fn answer(drawing: &Drawing<'_>) -> Answer {
         let text = format!("{down} of {} not read", ebbtide_text::count(view.servers.len(), "server"));
         return Answer::new(Level::Warning, text);
     }
+    if let Some(watched_s) = view.just_begun_s() {
+        return Answer::new(Level::Good, format!("nothing alarms yet: watched for {}", wait(Some(watched_s))));
+    }
     let watched = format!(
         "nothing alarms: {}, {}",
         ebbtide_text::count(view.servers.len(), "server"),

@@ -455,6 +455,21 @@ fn checks_that_become_true_alarm() {
 }
 
 #[test]
+fn credits_that_have_ended_while_requests_wait_alarm_after_ten_seconds_and_a_forecast_after_a_minute() {
+    let pace = Pace { reads: 100.0, writes: 200.0, queue: Some(1.2), ..Pace::USUAL };
+    // Ten seconds are seen before anything is said of the queue. The forecast needs a minute of the load.
+    for (share, an_hour, quiet, rest) in [(0.0, 0.0, 15, 15), (0.3, 1.5, 110, 20)] {
+        let mut watched = Watched::new();
+        watched.volume.limits.iops = Some(GP2);
+        spend(&mut watched, quiet, share, an_hour, pace);
+        assert!(watched.raised().is_empty(), "{share}: {:?}", watched.events);
+        let left = share - an_hour * quiet as f64 / 3_600.0;
+        spend(&mut watched, rest, left, an_hour, pace);
+        assert!(watched.raised().contains("credits_end"), "{share}: {:?}", watched.events);
+    }
+}
+
+#[test]
 fn each_rule_has_a_situation_and_there_are_forty() {
     // The load of yesterday needs a day: credits.rs has it.
     let others = ["credits_end_yesterday"];

@@ -49,6 +49,7 @@ impl ViewSource for MadeUp {
         Arc::new(View {
             unix_s,
             utc_offset_s: 3_600,
+            watched_s: Some(86_400.0),
             own: OwnCost {
                 processor_share: Some(0.004),
                 resident_bytes: Some(30 << 20),

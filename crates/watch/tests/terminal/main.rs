@@ -107,6 +107,11 @@ fn the_first_line_is_the_answer() {
     let healthy = View { alarms: Vec::new(), servers: view.servers[..1].to_vec(), ..view.clone() };
     let line = screen(&healthy, &[], (80, 24)).remove(0);
     assert!(line.starts_with("nothing alarms: 1 server, 3 volumes"), "{line}");
+    let begun = View { watched_s: Some(48.0), ..healthy };
+    for key in ['1', '6'] {
+        let line = screen(&begun, &[Key::Char(key)], (80, 24)).remove(0);
+        assert!(line.starts_with("nothing alarms yet: watched for 48 s"), "{line}");
+    }
 }
 
 #[test]

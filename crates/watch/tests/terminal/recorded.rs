@@ -14,6 +14,7 @@ pub(crate) fn view() -> View {
     View {
         unix_s: NOW_S,
         utc_offset_s: 3_600,
+        watched_s: Some(86_400.0),
         own: OwnCost {
             processor_share: Some(0.004),
             resident_bytes: Some(24 << 20),
@@ -171,7 +172,7 @@ fn alarms() -> Vec<AlarmView> {
         "data",
         "critical",
         "burst credits are at 4% and end in 12 min at this load (300 IOPS more than the base rate of 300)",
-        "ebbtide volume modify data --spec gp3:size=100GiB,iops=3000",
+        "ebbtide volume modify data gp3:size=100GiB,iops=3000",
     );
     let refused = alarm("server-down", "old", "high", "no answer for 400 s", "start the server");
     let silenced = AlarmView {
