@@ -68,11 +68,10 @@ impl ServerPlan {
     fn add(&mut self, name: Option<&str>, target: Target) -> Result<()> {
         let is_single = target.endpoints.len() == 1;
         for endpoint in &target.endpoints {
-            let address = endpoint.to_string();
             let name = match name {
                 Some(name) if is_single => name.to_owned(),
-                Some(name) => format!("{name} {address}"),
-                None => address,
+                Some(name) => format!("{name} {endpoint}"),
+                None => self.name_of(endpoint),
             };
             if self.servers.iter().any(|server| server.name == name) {
                 return Err(Refusal::usage(format!("the server {name} is named twice")).into());
@@ -83,6 +82,15 @@ impl ServerPlan {
             });
         }
         Ok(())
+    }
+
+    /// The name of a server that the user gave none: its address. Of a socket it is the last two parts of the path, where no other
+    /// server has these: the whole path is most of a screen.
+    fn name_of(&self, endpoint: &Endpoint) -> String {
+        let address = endpoint.to_string();
+        let Some(name) = end_of_socket(endpoint) else { return address };
+        let is_another = |server: &WatchedServer| server.name == name && server.address() != address;
+        if self.servers.iter().any(is_another) { address } else { name }
     }
 
     /// Takes the volumes of the options, which are those of the only server.
@@ -103,6 +111,15 @@ impl ServerPlan {
         }
         Ok(())
     }
+}
+
+/// The last two parts of the path of a socket; None where there are not more, and of a host.
+fn end_of_socket(endpoint: &Endpoint) -> Option<String> {
+    let Endpoint::Unix(path) = endpoint else { return None };
+    let path = path.display().to_string();
+    let mut parts = path.rsplitn(3, '/');
+    let (file, directory, _) = (parts.next()?, parts.next()?, parts.next()?);
+    Some(format!("{directory}/{file}"))
 }
 
 fn volume(catalog: &Catalog, server: &str, role: Role, spec: &str) -> Result<NamedVolume> {
@@ -161,7 +178,18 @@ mod tests {
         let names: Vec<&str> = two.servers.iter().map(|server| server.name.as_str()).collect();
         assert_eq!(names, ["/a", "/b"]);
         assert_eq!(two.servers[1].address(), "/b");
-        assert!(plan(&["--mysql-socket=/a,/a"]).unwrap_err().to_string().contains("named twice"));
+        for twice in ["--mysql-socket=/a,/a", "--mysql-socket=/run/a/s,/run/a/s"] {
+            assert!(plan(&[twice]).unwrap_err().to_string().contains("named twice"), "{twice}");
+        }
+    }
+
+    #[test]
+    fn a_socket_is_named_by_the_end_of_its_path_that_no_other_has() {
+        let paths = "--mysql-socket=/run/mysqld/mysqld.sock,/srv/b/mysqld.sock,/srv/c/b/mysqld.sock";
+        let servers = plan(&[paths, "--mysql-user=m"]).unwrap().servers;
+        let names: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
+        assert_eq!(names, ["mysqld/mysqld.sock", "b/mysqld.sock", "/srv/c/b/mysqld.sock"]);
+        assert_eq!(servers[0].address(), "/run/mysqld/mysqld.sock");
     }
 
     #[test]

@@ -166,7 +166,7 @@ fn storage(storage: &[StorageView]) -> Table {
             None => Cell::from("-"),
         };
         vec![
-            Cell { detail: subject.roles.join(", "), ..Cell::from(subject.name.as_str()) },
+            Cell { detail: subject.roles.join("; "), ..Cell::from(subject.name.as_str()) },
             Cell::from(subject.spec.as_str()),
             known(subject.reads, rate),
             known(subject.writes, rate),
@@ -178,8 +178,9 @@ fn storage(storage: &[StorageView]) -> Table {
         ]
     };
     let columns =
-        ["Storage", "Spec", "Reads/s", "Writes/s", "Read", "Write", "IOPS limit", "Over limit", "Credits"];
-    table(&columns, storage.iter().map(row).collect(), &[6, 7, 1])
+        ["Storage", "Spec", "Reads/s", "Writes/s", "Read", "Write", "Limit/s", "Over limit", "Credits"];
+    // What is throttled stays: its limit, the time over it, and the credits.
+    table(&columns, storage.iter().map(row).collect(), &[1, 2, 4, 3, 5])
 }
 
 fn file_systems(systems: &[FileSystemView]) -> Table {
@@ -241,8 +242,8 @@ mod tests {
             name: "db".to_owned(),
             spec: "gp2:size=100GiB".to_owned(),
             roles: vec!["data of shop".to_owned()],
-            reads: Some(812.0),
-            read_s: Some(0.0012),
+            writes: Some(812.0),
+            write_s: Some(0.0012),
             credits: Some(CreditsView { share: 0.09, end_s: Some(720.0), full_s: None }),
             ..StorageView::default()
         };
@@ -270,7 +271,9 @@ mod tests {
     #[test]
     fn a_screen_has_the_servers_and_the_storage_within_80_columns() {
         let text = document(&view()).to_text(TextOptions::default());
-        for part in ["down: refused", "data of shop", "end in 12 min", "1.20 ms"] {
+        for part in
+            ["down: refused", "data of shop", "1.20 ms", "Limit/s", "Over limit", "9.0%, end in 12 min"]
+        {
             assert!(text.contains(part), "{part} is not in\n{text}");
         }
         assert!(text.lines().count() <= 24, "{text}");

@@ -70,7 +70,7 @@ pub struct ServerView {
     pub statements: Option<f64>,
     /// Those that write, a second.
     pub write_statements: Option<f64>,
-    /// Commits a second.
+    /// Commits a second: COMMIT statements, and where these are few, statements that write, which commit by themselves.
     pub commits: Option<f64>,
     /// Threads that run a statement.
     pub threads_running: Option<f64>,
@@ -143,7 +143,7 @@ pub struct StorageView {
     pub spec: String,
     /// Where it is mounted.
     pub mounts: Vec<String>,
-    /// What lies on it: roles with their server.
+    /// What lies on it: an entry for each server that has files there, such as `data, redo of shop`.
     pub roles: Vec<String>,
     /// Whether the figures are those of the model (a volume of Ebbtide), and not the kernel's.
     pub exact: bool,

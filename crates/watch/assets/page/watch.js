@@ -1,7 +1,8 @@
 // The page while it is open: graphs of a span of time, and figures that follow each view.
 
 const RANGES = [["15m", 900, "15 min"], ["1h", 3600, "1 h"], ["6h", 21600, "6 h"], ["24h", 86400, "24 h"], ["7d", 604800, "7 d"]];
-const DEFAULT_RANGE = "1h";
+// A longer span is empty after the start.
+const DEFAULT_RANGE = "15m";
 const SHORTEST_S = 10;
 const LONGEST_S = 1100 * 86400;
 const LATEST_S = 253402300799;
@@ -37,7 +38,7 @@ let offset = Number(body.dataset.offset);
 // What the link holds: a span that ends now, by its name, or two fixed times.
 const shown = { range: DEFAULT_RANGE, fixed: null, key: place ? place.dataset.subject : "" };
 // The span on the axes, and the graphs by their keys.
-let span = [now - 3600, now];
+let span = [now - 900, now];
 const entries = new Map();
 
 // --- Times

@@ -53,13 +53,14 @@ fn server(state: &WatchState, look: &ServerLook, names: &StorageNames, now: Nano
     }
 }
 
-/// What lies on a volume or a device, with its server.
+/// What lies on a volume or a device: of each server that has files there its roles.
 fn roles(servers: &[ServerView], storage: &str) -> Vec<String> {
-    let roles = servers.iter().flat_map(|server| {
+    let of_server = |server: &ServerView| {
         let here = server.files.iter().filter(|(_, name)| name == storage);
-        here.map(|(role, _)| format!("{role} of {}", server.name))
-    });
-    roles.collect()
+        let roles: Vec<&str> = here.map(|(role, _)| role.as_str()).collect();
+        (!roles.is_empty()).then(|| format!("{} of {}", roles.join(", "), server.name))
+    };
+    servers.iter().filter_map(of_server).collect()
 }
 
 fn own_volumes(
@@ -250,4 +251,25 @@ fn not_seen(looks: &Looks) -> Vec<NotSeenView> {
         remedy: fault.remedy.clone(),
     }));
     rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lies_on_a_volume_is_said_once_of_each_server() {
+        let server = |name: &str, files: &[(&str, &str)]| ServerView {
+            name: name.to_owned(),
+            files: files.iter().map(|(role, storage)| ((*role).to_owned(), (*storage).to_owned())).collect(),
+            ..ServerView::default()
+        };
+        let servers = [
+            server("shop", &[("data", "db"), ("redo", "db"), ("tmp", "vda"), ("undo", "db")]),
+            server("app", &[("data", "vda")]),
+            server("audit", &[("data", "db")]),
+        ];
+        assert_eq!(roles(&servers, "db"), ["data, redo, undo of shop", "data of audit"]);
+        assert!(roles(&servers, "none").is_empty());
+    }
 }

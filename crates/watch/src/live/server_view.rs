@@ -101,7 +101,7 @@ fn show_growth(view: &mut ServerView, track: &ServerTrack) {
 
 fn show_rates(view: &mut ServerView, rates: &Rates) {
     view.write_statements = rates.write_statements;
-    view.commits = rates.commits;
+    view.commits = committed(rates);
     view.threads_running = rates.threads_running;
     view.page_reads = rates.page_reads;
     view.page_writes = rates.page_writes;
@@ -110,6 +110,16 @@ fn show_rates(view: &mut ServerView, rates: &Rates) {
     view.row_lock_waits = rates.row_lock_waits;
     view.history = rates.history_length;
     view.log_time = rates.redo_wait;
+}
+
+/// Commits a second: COMMIT statements, and where there are few of them, statements that write, which commit by themselves
+/// ([`Rates::transactions`]). The server's own count, `Handler_commit`, has a transaction once for each engine and for the binary log.
+fn committed(rates: &Rates) -> Option<f64> {
+    let statements = match rates.transactions() {
+        Some((_, true)) => rates.write_statements,
+        _ => None,
+    };
+    rates.commits.map(|commits| commits.max(statements.unwrap_or(0.0)))
 }
 
 /// The channels by which a server replicates.
@@ -132,5 +142,23 @@ fn replica(row: &ReplicaRow, lag: ReplicaLag) -> ReplicaView {
         lag_by: lag.evidence.name().replace('_', " "),
         error: lag.error.unwrap_or_default(),
         channel: lag.channel,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements_that_write_are_commits_where_few_others_commit() {
+        let commits = |commits, writes, reads| {
+            let (write_statements, read_statements) = (Some(writes), Some(reads));
+            committed(&Rates { commits, write_statements, read_statements, ..Rates::default() })
+        };
+        assert_eq!(commits(Some(0.0), 3_486.0, 12.0), Some(3_486.0), "each commits by itself");
+        assert_eq!(commits(Some(100.0), 400.0, 900.0), Some(100.0), "four in a transaction");
+        assert_eq!(commits(Some(50.0), 0.0, 900.0), Some(50.0), "transactions that read alone");
+        assert_eq!(commits(None, 400.0, 900.0), None);
+        assert_eq!(committed(&Rates { commits: Some(9.0), ..Rates::default() }), Some(9.0));
     }
 }

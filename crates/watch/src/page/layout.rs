@@ -223,7 +223,7 @@ pub(super) fn subject_cell(view: &View, name: &str) -> Cell {
 
 /// What lies on a volume, for a table.
 pub(super) fn roles(storage: &StorageView) -> String {
-    if storage.roles.is_empty() { UNKNOWN.to_owned() } else { storage.roles.join(", ") }
+    if storage.roles.is_empty() { UNKNOWN.to_owned() } else { storage.roles.join("; ") }
 }
 
 /// The table of what could not be read.

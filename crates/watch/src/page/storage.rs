@@ -61,7 +61,7 @@ pub(super) fn sheet(view: &View, name: &str) -> Option<Sheet> {
     sheet.facts(&[
         ("What it is", storage.spec.clone()),
         ("Mounted at", storage.mounts.join(", ")),
-        ("On it", storage.roles.join(", ")),
+        ("On it", storage.roles.join("; ")),
         ("Figures are of", source.to_owned()),
     ]);
     sheet.end();

@@ -3,9 +3,9 @@
 use super::keys::Key;
 use crate::view::{Range, ServerView, StorageView, Subject, View};
 
-/// The spans of time that the history shows, seconds, and the one that it begins with.
+/// The spans of time that the history shows, seconds, and the one that it begins with: a longer one is empty after the start.
 const SPANS_S: [i64; 9] = [300, 900, 3_600, 14_400, 43_200, 86_400, 259_200, 604_800, 1_296_000];
-const FIRST_SPAN: usize = 2;
+const FIRST_SPAN: usize = 1;
 
 /// A screen.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -375,11 +375,11 @@ mod tests {
         let (mut state, view) = (TerminalState::new(false), view());
         state.press(Key::Char('5'), &view);
         let range = |state: &TerminalState| state.wanted(&view, 80).unwrap().1;
-        assert_eq!(range(&state), Range { from_s: 996_400, to_s: 1_000_000, most_points: 160 });
+        assert_eq!(range(&state), Range { from_s: 999_100, to_s: 1_000_000, most_points: 160 });
         state.press(Key::Right, &view);
         assert_eq!(range(&state).to_s, 1_000_000);
         state.press(Key::Left, &view);
-        assert_eq!(range(&state).to_s, 998_200);
+        assert_eq!(range(&state).to_s, 999_550);
         for _ in 0..20 {
             state.press(Key::Char('-'), &view);
         }

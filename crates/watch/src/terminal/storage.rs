@@ -68,7 +68,7 @@ fn about(storage: &StorageView) -> String {
         parts.push(format!("at {}", storage.mounts.join(", ")));
     }
     if !storage.roles.is_empty() {
-        parts.push(format!("has {}", storage.roles.join(", ")));
+        parts.push(format!("has {}", storage.roles.join(" and ")));
     }
     parts.push(if storage.exact { "figures of the model" } else { "figures of the kernel" }.to_owned());
     clean(&parts.join("; "))

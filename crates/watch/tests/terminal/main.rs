@@ -71,7 +71,8 @@ fn screens_are_drawn_as_they_were_looked_at() {
     let view = recorded::view();
     for (key, name) in SCREENS {
         for (columns, rows) in SIZES {
-            let lines = screen(&view, &[Key::Char(key)], (columns, rows));
+            // The graphs are those of an hour.
+            let lines = screen(&view, &[Key::Char('-'), Key::Char(key)], (columns, rows));
             golden(&format!("{name}-{columns}x{rows}"), &lines);
         }
     }
@@ -94,7 +95,7 @@ fn the_first_line_is_the_answer() {
         ('2', "shop (1 of 3): 1,234 statements/s"),
         ('3', "data: 300 of 300 IOPS, held by volume IOPS 42% of the time, credits end in 12 min"),
         ('4', "1 of 2 channels not running"),
-        ('5', "shop, last 1 h: operations up to"),
+        ('5', "shop, last 15 min: operations up to"),
         ('6', "2 alarms, the worst is critical: credits-end of data; 1 silenced or without data"),
         ('?', "help:"),
     ] {
