@@ -1,6 +1,7 @@
 //! What a refusal of the control plane, and of files that others made, is on the command line: its exit code, and what to type next.
 
 mod forecast;
+mod watch;
 
 use std::path::Path;
 

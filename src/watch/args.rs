@@ -10,8 +10,8 @@ use ebbtide_names::{Kind, NamedServer};
 use ebbtide_observe::Role;
 use ebbtide_text::{closest, did_you_mean, parse_duration};
 use ebbtide_watch::alarm::{RULES, rule_of_name};
+use ebbtide_watch::run::WebhookUrl;
 
-use super::webhook::WebhookUrl;
 use crate::bundle::parse_volume;
 use crate::config::Slot;
 use crate::duration::parse_interval;

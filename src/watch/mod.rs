@@ -1,22 +1,15 @@
 //! `ebbtide watch`: servers and their storage, live.
 //!
-//! [`ebbtide_watch`] decides what is shown and when it alarms. Here are the threads, the clock and the sockets: [`sources`] reads,
-//! [`ticker`] hands what was read to the watcher second by second, [`history`] writes, [`notify`] tells a command or a
-//! [`webhook`] of alarms, and [`listen`] serves pages and metrics. [`args`] says what is asked, [`servers`] makes connections of it;
-//! [`replay`] shows the history in place of what is, and [`files`] writes dashboards and rules for others.
+//! [`ebbtide_watch`] decides what is shown and when it alarms, and [`ebbtide_watch::run`] has the threads, the clock and the sockets.
+//! [`args`] says what is asked, [`servers`] makes servers and volumes of it, [`voice`] and [`terminal`] show what is watched; [`replay`]
+//! shows the history in place of what is, and [`files`] writes dashboards and rules for others.
 
 mod args;
 mod files;
-mod history;
-mod listen;
-mod notify;
 mod replay;
 mod servers;
-mod sources;
 mod terminal;
-mod ticker;
-mod webhook;
-mod worker;
+mod voice;
 
 use std::ffi::c_int;
 use std::path::Path;
@@ -29,29 +22,25 @@ use ebbtide_history::Samples;
 use ebbtide_load::Cancel;
 use ebbtide_watch::alarm::Silence;
 use ebbtide_watch::live::{LiveSource, WatchOptions, Watcher};
+use ebbtide_watch::run::{
+    Audience, Clock, Recipients, SourceOptions, Sources, Watching, look_twice, machine_name, open_history,
+    unix_s, wait_until,
+};
 use ebbtide_watch::screen::{document, has_alarm};
 use ebbtide_watch::view::{View, ViewSource};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 pub(crate) use args::WatchArgs;
 use args::{HistoryPlace, SilenceEnd, SilenceWish, WatchCommand};
-use notify::{Notifier, Recipients};
 use servers::ServerPlan;
-use sources::{SourceOptions, Sources, machine_name};
-use ticker::{Ticker, Voice};
-use worker::{Clock, unix_s, wait_until};
+use voice::Said;
 
 use crate::answers;
 use crate::document::{ColorWhen, print, text_options};
 use crate::exit::{Exit, Refusal};
-use crate::refusal::refuse;
+use crate::refusal::{refuse, refused};
 use crate::signals::cancel_on;
 use crate::text::note;
-
-/// How long a single look waits for a source besides the interval: a server may not be there, or hang.
-const PATIENCE: Duration = Duration::from_secs(7);
-/// How often it is looked whether the sources are there.
-const LOOK: Duration = Duration::from_millis(20);
 
 /// Watches servers and storage, shows the history, or writes files for others. `home` is the home where it is there already;
 /// `directory` is where it is, or would be.
@@ -92,17 +81,19 @@ pub(crate) fn run(
                 // A home has permissions of its own.
                 Home::open(place).context(Refusal::environment("this home cannot be used"))?;
             }
-            Some(history::open(place)?)
+            Some(open_history(place).map_err(refused)?)
         }
     };
     let clock = Clock::start();
     let options = SourceOptions { interval: args.interval, clock, stop: &stop };
-    let sources = Arc::new(Sources::start(&plan.servers, home, catalog, &options)?);
+    let sources = Sources::start(&plan.servers, home, catalog, &options).map_err(refused)?;
     let watcher = watcher(args, plan, recorded.clone(), clock);
     if args.once {
-        return once(args, watcher, &sources, clock, &stop, color, json);
+        let view = look_twice(watcher, &sources, args.interval, &stop);
+        let view = view.ok_or_else(|| Refusal::cancelled("ended before the second look"))?;
+        return show(&view, args, color, json);
     }
-    watch(args, watcher, &sources, recorded, clock, &stop, color, json)
+    watch(args, watcher, &Arc::new(sources), recorded, &stop, color, json)
 }
 
 /// The signals that end it in order; one that this process was started to outlive, as `nohup` does, is none of them.
@@ -156,30 +147,6 @@ fn silence(wish: &SilenceWish, clock: Clock) -> Silence {
     }
 }
 
-/// Looks twice, and prints what was seen.
-fn once(
-    args: &WatchArgs,
-    mut watcher: Watcher,
-    sources: &Sources,
-    clock: Clock,
-    stop: &Cancel,
-    color: ColorWhen,
-    json: bool,
-) -> Result<Exit> {
-    let give_up = Instant::now() + PATIENCE;
-    while !sources.are_known() && Instant::now() < give_up && !stop.is_cancelled() {
-        std::thread::sleep(LOOK);
-    }
-    watcher.tick(clock.moment(), sources.looks());
-    // The sources read on their own time: a second reading is there soon after an interval.
-    wait_until(Instant::now() + args.interval + args.interval.min(PATIENCE) / 2, stop);
-    if stop.is_cancelled() {
-        return Err(Refusal::cancelled("ended before the second look").into());
-    }
-    watcher.tick(clock.moment(), sources.looks());
-    show(&watcher.source().single_look(), args, color, json)
-}
-
 /// Prints a view, and says how the program ends by it.
 fn show(view: &View, args: &WatchArgs, color: ColorWhen, json: bool) -> Result<Exit> {
     if json {
@@ -192,41 +159,36 @@ fn show(view: &View, args: &WatchArgs, color: ColorWhen, json: bool) -> Result<E
 }
 
 /// Watches until it is ended.
-#[expect(clippy::too_many_arguments, reason = "what the command line asks for, and what was made of it")]
 fn watch(
     args: &WatchArgs,
     watcher: Watcher,
     sources: &Arc<Sources>,
     recorded: Option<Arc<Samples>>,
-    clock: Clock,
     stop: &Cancel,
     color: ColorWhen,
     json: bool,
 ) -> Result<Exit> {
-    let source = watcher.source();
     let is_drawn = args.run_for.is_none() && terminal::is_possible();
-    let voice = match (is_drawn, json) {
+    let said = match (is_drawn, json) {
         // What is drawn has alarms and troubles itself.
-        (true, _) => Voice::Silent,
-        (false, true) => Voice::Notes,
-        (false, false) => Voice::Lines,
+        (true, _) => Said::Nowhere,
+        (false, true) => Said::Notes,
+        (false, false) => Said::Lines,
     };
-    let recipients = Recipients { command: args.alarm_command.clone(), webhook: args.webhook.clone() };
-    let notifier = Notifier::start(recipients, move |line| voice.note(line))?;
-    let writer =
-        history::HistoryWriter::start(recorded, sources.faults.clone(), move |line| voice.note(line))?;
-    let server = args.listen.map(|address| listen::start(address, &source)).transpose()?;
-    if let Some(server) = &server
-        && !is_drawn
-    {
-        note(&format!("serving http://{}/ and its /metrics", server.address()));
+    let audience = Audience {
+        recipients: Recipients { command: args.alarm_command.clone(), webhook: args.webhook.clone() },
+        voice: Arc::new(said),
+        history: recorded,
+        listen: args.listen,
+    };
+    let watching = Watching::start(watcher, sources, audience, args.interval, stop).map_err(refused)?;
+    if let Some(address) = watching.address().filter(|_| !is_drawn) {
+        note(&format!("serving http://{address}/ and its /metrics"));
     }
-    let ticker = Ticker { watcher, sources: Arc::clone(sources), notifier, writer, voice };
-    let ticking = ticker.start(args.interval, clock, stop)?;
+    let source = Arc::clone(watching.source());
     let ended = until_end(args, &source, is_drawn, color, stop);
     stop.cancel();
-    // The last samples and alarms are handed over in order.
-    ticking.join().map_err(|_| Refusal::invariant("the thread that watches ended by a panic"))?;
+    watching.end().map_err(refused)?;
     ended?;
     if args.run_for.is_none() {
         return Ok(Exit::Clean);

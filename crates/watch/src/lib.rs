@@ -1,14 +1,15 @@
 //! What Ebbtide shows to a monitoring system: the only crate that raises alarms and knows Prometheus's names.
 //!
 //! It has the names, the text that a scrape answers with, the alarms, and what `ebbtide watch` shows. What was read, and how long that
-//! took, come from the caller; only [`host::HostReader`] reads the machine itself. `ebbtide serve --metrics` reads the volumes through
-//! [`ebbtide_control::VolumeObserver`], and serves the text.
+//! took, come from the caller, which is [`run`]: it alone has threads, the clock and sockets, and [`host::HostReader`] reads the machine.
+//! `ebbtide serve --metrics` reads the volumes through [`ebbtide_control::VolumeObserver`], and serves the text.
 //!
 //! # Where to begin reading
 //!
 //! - [`names`] is the one table of metric families: name, type, unit, labels, help and source.
 //! - [`scrape_text`] in `scrape` writes all of them. `volumes` and `process` know where each value comes from.
 //! - `exposition` is the text format 0.0.4 of Prometheus.
+//! - [`run`] reads the sources, and tells people and programs: [`run::Watching`] is `ebbtide watch` without its options and its terminal.
 //! - [`live::Watcher`] takes what all sources gave, second by second: events of [`alarm`], a [`view::View`], samples for the history.
 //! - [`alarm::Alarms`] takes a [`reading::ReadingSet`] each second and says which alarms have changed; [`alarm::RULES`] is the table of rules.
 //! - [`dashboards`] makes rule files for Prometheus and a dashboard for Grafana of the same table.
@@ -31,6 +32,7 @@ mod names_page;
 pub mod page;
 mod process;
 pub mod reading;
+pub mod run;
 mod scrape;
 pub mod screen;
 pub mod server;

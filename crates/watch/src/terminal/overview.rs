@@ -34,7 +34,10 @@ pub(super) fn answer(drawing: &Drawing<'_>) -> Answer {
         return Answer::new(Level::Warning, text);
     }
     if let Some(watched_s) = view.just_begun_s() {
-        return Answer::new(Level::Good, format!("nothing alarms yet: watched for {}", wait(Some(watched_s))));
+        return Answer::new(
+            Level::Good,
+            format!("nothing alarms yet: watched for {}", wait(Some(watched_s))),
+        );
     }
     let watched = format!(
         "nothing alarms: {}, {}",

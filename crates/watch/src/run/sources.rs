@@ -1,7 +1,6 @@
 //! The sources: each server, the machine, and the volumes of a home, on threads of their own.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,14 +18,13 @@ use ebbtide_observe::Variables;
 use ebbtide_proc::host_mounts;
 use ebbtide_proc::machine::setting;
 use ebbtide_proc::process::own_usage;
-use ebbtide_watch::host::{HostOptions, HostReader, Placement, placements};
-use ebbtide_watch::live::{
-    HostLook, Looks, OwnLook, OwnVolume, ServerLook, ServerState, SourceFault, Unanswered,
-};
-use ebbtide_watch::reading::VolumeLimits;
 
+use super::error::RunError;
 use super::servers::{WatchedServer, volume_limits};
 use super::worker::{Clock, Slot, every};
+use crate::host::{HostOptions, HostReader, Placement, placements};
+use crate::live::{HostLook, Looks, OwnLook, OwnVolume, ServerLook, ServerState, SourceFault, Unanswered};
+use crate::reading::VolumeLimits;
 
 /// How often mounts, properties of devices and the space of file systems are read.
 const REFRESH: Duration = Duration::from_secs(60);
@@ -35,14 +33,15 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// A server that has not answered for so long hangs: a statement is waited for 5 s, and a connection for 40 s.
 const LONGEST_WAIT: Duration = Duration::from_secs(6);
 
-/// The name of this machine.
-pub(super) fn machine_name() -> String {
+/// The name of this machine; empty where it is not known.
+#[must_use]
+pub fn machine_name() -> String {
     setting("kernel/hostname").unwrap_or_default()
 }
 
 /// What the threads have read last.
 #[derive(Debug)]
-pub(super) struct Sources {
+pub struct Sources {
     servers: Vec<ServerSlot>,
     clock: Clock,
     host: Slot<Option<HostLook>>,
@@ -82,10 +81,13 @@ impl ServerSlot {
 
 /// How the sources are read.
 #[derive(Debug, Clone)]
-pub(super) struct SourceOptions<'a> {
-    pub(super) interval: Duration,
-    pub(super) clock: Clock,
-    pub(super) stop: &'a Cancel,
+pub struct SourceOptions<'a> {
+    /// How often.
+    pub interval: Duration,
+    /// The clock of all of them.
+    pub clock: Clock,
+    /// What ends it.
+    pub stop: &'a Cancel,
 }
 
 impl Sources {
@@ -93,12 +95,12 @@ impl Sources {
     ///
     /// # Errors
     /// A thread cannot be started.
-    pub(super) fn start(
+    pub fn start(
         servers: &[WatchedServer],
         home: Option<&Home>,
         catalog: Catalog,
         options: &SourceOptions<'_>,
-    ) -> io::Result<Self> {
+    ) -> Result<Self, RunError> {
         let SourceOptions { interval, clock, stop } = options;
         let sources = Self {
             servers: servers.iter().map(ServerSlot::new).collect(),
@@ -124,6 +126,11 @@ impl Sources {
             every("volumes", *interval, stop, move || reader.read())?;
         }
         Ok(sources)
+    }
+
+    /// The clock of all of them.
+    pub(super) const fn clock(&self) -> Clock {
+        self.clock
     }
 
     /// What the sources have now. Nobody is waited for.

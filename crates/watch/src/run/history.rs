@@ -1,17 +1,15 @@
 //! Writes the history, on a thread of its own: a slow or full disk delays nothing.
 
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread;
+use std::{fs, io, thread};
 
-use anyhow::Context as _;
 use ebbtide_history::{Sample, SampleOptions, Samples};
-use ebbtide_watch::live::{Complaints, SUBJECTS, SourceFault};
 
+use super::error::RunError;
 use super::worker::{Slot, unix_ms};
-use crate::exit::Refusal;
+use crate::live::{Complaints, SUBJECTS, SourceFault};
 
 /// Seconds of samples that wait for a disk that does not answer.
 const MOST_WAITING: usize = 120;
@@ -20,15 +18,12 @@ const SUBJECT: &str = "history";
 /// Opens the history of a directory.
 ///
 /// # Errors
-/// It cannot be opened or made: exit code 3.
-pub(super) fn open(directory: &Path) -> anyhow::Result<Arc<Samples>> {
-    let refusal = || {
-        Refusal::environment(format!("the history in {} cannot be opened", directory.display()))
-            .hint("name another directory with --history, or --history off")
-    };
-    std::fs::create_dir_all(directory).with_context(refusal)?;
-    let samples = Samples::open(directory, SampleOptions::new(SUBJECTS)).with_context(refusal)?;
-    Ok(Arc::new(samples))
+/// It cannot be opened or made.
+pub fn open_history(directory: &Path) -> Result<Arc<Samples>, RunError> {
+    fs::create_dir_all(directory)
+        .map_err(|source| RunError::Directory { directory: directory.to_owned(), source })?;
+    let samples = Samples::open(directory, SampleOptions::new(SUBJECTS));
+    samples.map(Arc::new).map_err(|source| RunError::History { directory: directory.to_owned(), source })
 }
 
 /// Writes samples. What waits is written before it is gone.
@@ -141,12 +136,12 @@ mod tests {
     #[test]
     fn what_was_handed_over_is_written_before_the_end() {
         let dir = tempfile::tempdir().unwrap();
-        let history = open(dir.path()).unwrap();
+        let history = open_history(dir.path()).unwrap();
         let mut writer = HistoryWriter::start(Some(history), Slot::default(), |_| {}).unwrap();
         writer.write(Vec::new());
         drop(writer);
         assert!(dir.path().join(ebbtide_history::FILE).is_file());
-        let error = open(&dir.path().join("history.db/below")).unwrap_err().to_string();
+        let error = open_history(&dir.path().join("history.db/below")).unwrap_err().to_string();
         assert!(error.contains("cannot be opened"), "{error}");
     }
 }

@@ -6,10 +6,9 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ebbtide_watch::alarm::Event;
-use ebbtide_watch::live::Complaints;
-
 use super::webhook::WebhookUrl;
+use crate::alarm::Event;
+use crate::live::Complaints;
 
 /// Events that wait for a command that takes long. Beyond, the newest are left out, and that is said.
 const MOST_WAITING: usize = 256;
@@ -20,9 +19,11 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// Who is told of alarms.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Recipients {
-    pub(super) command: Option<String>,
-    pub(super) webhook: Option<WebhookUrl>,
+pub struct Recipients {
+    /// A command that is run with `sh`, with the event as JSON on its standard input.
+    pub command: Option<String>,
+    /// Where the event is sent as JSON.
+    pub webhook: Option<WebhookUrl>,
 }
 
 /// Sends events. What waits is sent before it is gone.

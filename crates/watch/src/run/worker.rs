@@ -5,29 +5,32 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use crate::reading::Moment;
 use ebbtide_load::Cancel;
-use ebbtide_watch::reading::Moment;
 
 /// How soon a thread notices that it is to end.
 const SLICE: Duration = Duration::from_millis(100);
 
 /// The clock: what has passed since the program began, which no step of the wall clock changes.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Clock(Instant);
+pub struct Clock(Instant);
 
 impl Clock {
     /// A clock that begins now.
-    pub(super) fn start() -> Self {
+    #[must_use]
+    pub fn start() -> Self {
         Self(Instant::now())
     }
 
     /// What has passed.
-    pub(super) fn elapsed(self) -> Duration {
+    #[must_use]
+    pub fn elapsed(self) -> Duration {
         self.0.elapsed()
     }
 
     /// This moment. Times are printed in UTC, as everywhere in the program.
-    pub(super) fn moment(self) -> Moment {
+    #[must_use]
+    pub fn moment(self) -> Moment {
         Moment { elapsed: self.elapsed().into(), unix_s: unix_s(), utc_offset_s: 0 }
     }
 }
@@ -39,7 +42,8 @@ pub(super) fn unix_ms() -> u64 {
 }
 
 /// The wall clock, seconds since 1970.
-pub(super) fn unix_s() -> i64 {
+#[must_use]
+pub fn unix_s() -> i64 {
     i64::try_from(unix_ms() / 1_000).unwrap_or(i64::MAX)
 }
 
@@ -93,7 +97,7 @@ pub(super) fn every(
 }
 
 /// Waits for a time, or until `stop`.
-pub(super) fn wait_until(time: Instant, stop: &Cancel) {
+pub fn wait_until(time: Instant, stop: &Cancel) {
     while !stop.is_cancelled() {
         let left = time.saturating_duration_since(Instant::now());
         if left.is_zero() {

@@ -6,42 +6,13 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use ebbtide_load::Cancel;
-use ebbtide_watch::live::{Tick, Watcher};
 
 use super::history::HistoryWriter;
 use super::notify::Notifier;
 use super::sources::Sources;
-use super::worker::{Clock, wait_until};
-use crate::text::{line, note};
-
-/// Where changes of alarms and troubles are said.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Voice {
-    /// Nowhere: the views have them.
-    Silent,
-    /// Alarms on standard output, troubles on standard error.
-    Lines,
-    /// All on standard error: standard output has one JSON value.
-    Notes,
-}
-
-impl Voice {
-    /// Says a trouble.
-    pub(super) fn note(self, text: &str) {
-        if self != Self::Silent {
-            note(text);
-        }
-    }
-
-    /// Says that an alarm has changed.
-    fn alarm(self, text: &str) {
-        match self {
-            Self::Silent => {}
-            Self::Lines => line(text),
-            Self::Notes => note(text),
-        }
-    }
-}
+use super::voice::Voice;
+use super::worker::wait_until;
+use crate::live::{Tick, Watcher};
 
 /// The watcher with those who are told by it.
 #[derive(Debug)]
@@ -50,7 +21,7 @@ pub(super) struct Ticker {
     pub(super) sources: Arc<Sources>,
     pub(super) notifier: Notifier,
     pub(super) writer: HistoryWriter,
-    pub(super) voice: Voice,
+    pub(super) voice: Arc<dyn Voice>,
 }
 
 impl Ticker {
@@ -58,17 +29,12 @@ impl Ticker {
     ///
     /// # Errors
     /// The thread cannot be started.
-    pub(super) fn start(
-        mut self,
-        interval: Duration,
-        clock: Clock,
-        stop: &Cancel,
-    ) -> io::Result<JoinHandle<()>> {
+    pub(super) fn start(mut self, interval: Duration, stop: &Cancel) -> io::Result<JoinHandle<()>> {
         let stop = stop.clone();
         let run = move || {
             let mut next = Instant::now();
             while !stop.is_cancelled() {
-                let tick = self.watcher.tick(clock.moment(), self.sources.looks());
+                let tick = self.watcher.tick(self.sources.clock().moment(), self.sources.looks());
                 self.pass_on(tick);
                 next = (next + interval).max(Instant::now());
                 wait_until(next, &stop);

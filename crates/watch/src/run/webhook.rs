@@ -11,9 +11,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// As much of an answer as is read: its first line says all.
 const LONGEST_ANSWER: u64 = 1_024;
 
-/// Where events are sent.
+/// Where events are sent: a URL of this machine, by HTTP.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct WebhookUrl {
+pub struct WebhookUrl {
     address: SocketAddr,
     path: String,
 }
