@@ -61,6 +61,29 @@ mod tests {
     use crate::reading::VolumeLimits;
 
     #[test]
+    fn credits_end_at_the_load_that_was_seen_also_before_the_alarms_know_enough() {
+        let limit = RateLimit { rate: 100, ceiling: 3_000, allowance: 0, credits: 5_400_000 };
+        let forecast = CreditForecast {
+            limit,
+            share: 0.029,
+            load: None,
+            load_seen_s: 0.0,
+            ends_s: None,
+            recent_ends_s: Some(148.0),
+            sustained_ends_s: None,
+            sustained_seen_s: 5.0,
+            knows_yesterday: false,
+            yesterday_ends_s: None,
+            full_s: 52_434.0,
+        };
+        let stats = Stats { credit_share: Some(0.029), ..Stats::default() };
+        let shown = credits(&stats, Some(9.0), Some(&forecast));
+        assert_eq!(shown, Some(CreditsView { share: 0.029, end_s: Some(148.0), full_s: Some(52_434.0) }));
+        let before = credits(&stats, Some(9.0), None).unwrap();
+        assert_eq!((before.end_s, before.full_s), (None, Some(9.0)), "nothing was seen of its load");
+    }
+
+    #[test]
     fn figures_of_a_source_that_is_silent_are_not_shown_and_its_limits_are() {
         let reading = |second: u64, ops: u64| {
             let mut stats = Stats { at: Nanos::from_secs(second), ..Stats::default() };
