@@ -7,7 +7,7 @@ use std::path::Path;
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::error::HistoryError;
-use crate::key::{Selector, VOLUME};
+use crate::key::{GAUGE, INSTANCE, Selector, VOLUME};
 use crate::recorder::{Marks, Reading, Recorder};
 use crate::store::{Durability, Store};
 use crate::tier::Tier;
@@ -19,12 +19,15 @@ const PRUNE_MINUTES: u64 = 60;
 /// Of how many series an hour is packed after each minute: 12,000 within an hour. Readers wait meanwhile.
 const PACKED_AT_ONCE: usize = 200;
 
+/// What is recorded here, and by CloudWatch beside it: what [`Options::most_minutes`] bounds.
+const SUBJECTS: &[&str] = &[VOLUME, INSTANCE, GAUGE];
+
 /// How a history is kept.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
     /// What is on the disk once a minute is written.
     pub durability: Durability,
-    /// Minutes of all series that the file may have: with the default, 10,000 volumes have all 15 days. Beyond, the oldest go first.
+    /// Minutes of volumes, instances and gauges that the file may have: with the default, 10,000 volumes have all 15 days. Beyond, the oldest go first.
     pub most_minutes: u64,
     /// Under which names a series is found as active.
     pub marks: Marks,
@@ -101,7 +104,7 @@ impl History {
         }
         if minute >= pruned + PRUNE_MINUTES {
             kept_up.1 = minute;
-            self.store.lock().prune(Tier::Minute, now_ms)?;
+            self.store.lock().prune(Tier::Minute, now_ms, SUBJECTS)?;
         }
         Ok(())
     }

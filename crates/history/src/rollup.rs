@@ -60,7 +60,9 @@ impl Store {
         let ratio = longer.seconds() / tier.seconds();
         let span = numbers.start.saturating_mul(ratio)..numbers.end.saturating_mul(ratio);
         let mut count = 0;
-        for row in self.series(selector)? {
+        // A subject that has gone has nothing to be added up.
+        let first_minute = numbers.start.saturating_mul(longer.seconds()) / 60;
+        for row in self.series_since(selector, first_minute)? {
             let rolled = self.rolled(tier, &row.key, &span, ratio)?;
             let points = rolled.iter().map(|rolled| NewPoint {
                 key: &row.key,

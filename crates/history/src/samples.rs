@@ -21,13 +21,17 @@ use crate::tier::Tier;
 /// How long samples may wait to be written, ms. With one call a second they are on the disk within 5 s.
 const WRITE_AFTER_MS: u64 = 4_000;
 
-/// Points that wait while the file cannot be written, such as on a full disk: a minute of 20 series. The oldest go first.
-const MOST_WAITING: usize = 1_200;
+/// For how long points wait while the file cannot be written, such as on a full disk, s. The oldest go first.
+const MOST_WAITING_S: usize = 60;
+
+/// Points that wait at most, whatever the number of series: a minute of 1,000, which are some tens of MB. It is more than all series have
+/// within the time that they wait for a write.
+const MOST_WAITING: usize = 60_000;
 
 /// How many intervals are made of shorter ones in one call: an hour of seconds, or 60 hours of minutes.
 const ROLLED_AT_ONCE: u64 = 60;
 
-/// Of how many series a chunk is packed in one call.
+/// Of how many series a chunk is packed in one call, or of as many as there are seconds of now.
 const PACKED_AT_ONCE: usize = 100;
 
 /// What was seen of one subject.
@@ -51,19 +55,24 @@ pub struct SampleOptions {
     pub durability: Durability,
     /// The subjects whose minutes are made of seconds, and whose hours of minutes. Series of other subjects are left as they are.
     pub subjects: &'static [&'static str],
-    /// Points of each tier that the file may have. Beyond, the oldest go first.
+    /// Points of these subjects that each tier may have. Beyond, the oldest go first.
     pub most_points: u64,
-    /// Bytes of the file that may be in use. Beyond, the oldest seconds go first.
+    /// Bytes that packed seconds may take. Beyond, the oldest hours of them go first.
     pub most_bytes: u64,
 }
 
 impl SampleOptions {
-    /// Those of some subjects: of 100 series all seconds, minutes and hours that a tier keeps, in at most 2 GiB.
+    /// Those of some subjects: of 100 series all seconds, minutes and hours that a tier keeps, and at most 2 GiB of seconds.
     #[must_use]
     pub const fn new(subjects: &'static [&'static str]) -> Self {
         let most_points = 100 * Tier::Second.kept();
         Self { durability: Durability::Process, subjects, most_points, most_bytes: 2 << 30 }
     }
+}
+
+/// How many points may wait of so many series.
+fn most_waiting(series: usize) -> usize {
+    series.saturating_mul(MOST_WAITING_S).min(MOST_WAITING)
 }
 
 /// What was recorded of one second so far.
@@ -131,7 +140,7 @@ impl Buffer {
                 }
             }
         }
-        let beyond = self.ended.len().saturating_sub(MOST_WAITING);
+        let beyond = self.ended.len().saturating_sub(most_waiting(self.latest.len()));
         self.ended.drain(..beyond);
         self.lost += u64::try_from(beyond).unwrap_or_default();
     }
@@ -181,6 +190,8 @@ struct Upkeep {
     /// The first minute that is not made of seconds yet, and the first hour that is not made of minutes yet; None before the first
     /// look at the file.
     next: BTreeMap<Tier, u64>,
+    /// Before which time seconds were deleted to hold the limit of bytes, in milliseconds since 1970, and at which time that was.
+    limited: Option<(u64, u64)>,
 }
 
 /// The samples of a home.
@@ -231,7 +242,8 @@ impl Samples {
         self.buffer.lock().write(&mut self.store.lock())
     }
 
-    /// Points that were given up, because the history could not be written for more than a minute.
+    /// Points that were given up, because the history could not be written for more than a minute, or for less where there are more
+    /// than 1,000 series.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.buffer.lock().lost
@@ -255,21 +267,36 @@ impl Samples {
             self.roll_up(&mut upkeep, tier, now_ms)?;
         }
         let mut store = self.store.lock();
+        // Each minute ends a chunk of seconds of each series: fewer than those would pile up.
+        let live = store.live_series(self.options.subjects, minute.saturating_sub(2))?;
+        let live = usize::try_from(live).unwrap_or(usize::MAX);
         for tier in Tier::ALL {
+            let most = if tier == Tier::Second { PACKED_AT_ONCE.max(live) } else { PACKED_AT_ONCE };
             // Twice, so that what an earlier process left is packed in time.
-            store.pack(tier, now_ms, PACKED_AT_ONCE)?;
-            store.pack(tier, now_ms, PACKED_AT_ONCE)?;
+            store.pack(tier, now_ms, most)?;
+            store.pack(tier, now_ms, most)?;
         }
         // A clock that jumps ahead by mistake must not delete the history: it has to go on evenly from one hour to the next first.
         let is_even = upkeep.hour.is_some_and(|before| before + 1 == hour);
         upkeep.hour = Some(hour);
         if is_even {
             for tier in Tier::ALL {
-                store.prune(tier, now_ms)?;
+                store.prune(tier, now_ms, self.options.subjects)?;
             }
         }
-        store.limit_bytes(self.options.most_bytes)?;
+        if let Some(oldest_ms) = store.limit_second_bytes(self.options.most_bytes)? {
+            upkeep.limited = Some((oldest_ms, now_ms));
+        }
         Ok(())
+    }
+
+    /// How much time back seconds are kept, ms, where the limit of bytes has deleted some that a day would have; None where it has not
+    /// within the last day.
+    #[must_use]
+    pub fn limited_to_ms(&self, now_ms: u64) -> Option<u64> {
+        let (oldest_ms, limited_ms) = self.upkeep.lock().limited?;
+        let kept_ms = Tier::Second.kept() * 1_000;
+        (now_ms.saturating_sub(limited_ms) < kept_ms).then(|| limited_ms.saturating_sub(oldest_ms))
     }
 
     /// Makes those of the next longer intervals that have ended and are not made yet, a part of them in each call.

@@ -74,9 +74,14 @@ pub struct Store {
     connection: Connection,
     /// Points of each tier that may be there.
     most: u64,
+    /// Bytes of packed seconds, as [`Self::limit_second_bytes`] counts them; None where they have to be counted again.
+    second_bytes: Option<u64>,
     /// The layouts that were seen, by id.
     layouts: RefCell<BTreeMap<i64, Arc<Layout>>>,
 }
+
+/// Bytes that a packed chunk takes besides its points: its row, and its entry in the index. An estimate.
+const CHUNK_OVERHEAD: u64 = 64;
 
 /// A point that is not packed yet.
 struct Single {
@@ -119,7 +124,7 @@ impl Store {
         };
         connection.pragma_update(None, "synchronous", synchronous)?;
         upgrade::bring_up(&mut connection)?;
-        Ok(Self { connection, most, layouts: RefCell::default() })
+        Ok(Self { connection, most, second_bytes: None, layouts: RefCell::default() })
     }
 
     /// Writes points of intervals, all of them or none. One that is there already is replaced.
@@ -251,6 +256,15 @@ impl Store {
     /// # Errors
     /// SQLite refuses; a series that cannot be read.
     pub fn series(&self, selector: Selector<'_>) -> Result<Vec<SeriesRow>, HistoryError> {
+        self.series_since(selector, 0)
+    }
+
+    /// The same, without series whose latest point is before a minute since 1970.
+    pub(crate) fn series_since(
+        &self,
+        selector: Selector<'_>,
+        minute: u64,
+    ) -> Result<Vec<SeriesRow>, HistoryError> {
         let (tail, parameters) = selected(selector);
         let sql = format!("SELECT s.id, s.subject, s.labels, s.latest, s.marks {tail}");
         let mut statement = self.connection.prepare_cached(&sql)?;
@@ -258,12 +272,16 @@ impl Store {
         let mut series = Vec::new();
         while let Some(row) = rows.next()? {
             let id = row.get(0)?;
+            let latest_minute = unsigned(row.get(3)?);
+            if latest_minute < minute {
+                continue;
+            }
             let damaged = |source| HistoryError::Damaged { table: "series", id, source };
             let labels: String = row.get(2)?;
             let marks: String = row.get(4)?;
             series.push(SeriesRow {
                 key: SeriesKey::read(row.get(1)?, &labels).map_err(damaged)?,
-                latest_minute: unsigned(row.get(3)?),
+                latest_minute,
                 marks: serde_json::from_str(&marks).map_err(damaged)?,
             });
         }
@@ -296,6 +314,8 @@ impl Store {
             .iter()
             .map(|series| self.packed_chunk(tier, *series, &span))
             .collect::<Result<Vec<_>, _>>()?;
+        let added: usize = chunks.iter().flatten().map(|chunk| chunk.bytes.len()).sum();
+        let added = (added as u64).saturating_add(CHUNK_OVERHEAD * due.len() as u64);
         let transaction = self.connection.transaction()?;
         for (series, packed) in due.iter().zip(chunks) {
             if let Some(Chunk { count, bytes, layout }) = packed {
@@ -316,6 +336,9 @@ impl Store {
             transaction.prepare_cached(&sql)?.execute([*series, stored(span.start), stored(span.end)])?;
         }
         transaction.commit()?;
+        if tier == Tier::Second {
+            self.second_bytes = self.second_bytes.map(|bytes| bytes.saturating_add(added));
+        }
         Ok(due.len())
     }
 
@@ -346,12 +369,14 @@ impl Store {
         Ok(Some(Chunk { count: stored(points.len() as u64), bytes, layout: self.layout_id(&layout)? }))
     }
 
-    /// Deletes what is too old, or too much.
+    /// Deletes what is too old of all series, and what is too much of the series of some subjects. Others that write the same file keep
+    /// a tier for the same time, and have bounds of their own.
     ///
     /// # Errors
     /// As [`Self::write`].
-    pub fn prune(&mut self, tier: Tier, now_ms: u64) -> Result<(), HistoryError> {
+    pub fn prune(&mut self, tier: Tier, now_ms: u64, subjects: &[&str]) -> Result<(), HistoryError> {
         let (points, chunks, per_chunk) = (tier.points(), tier.chunks(), tier.per_chunk());
+        let subjects = serde_json::to_string(subjects).expect("a list of texts");
         let oldest = tier.number(now_ms).saturating_sub(tier.kept());
         let transaction = self.connection.transaction()?;
         transaction.execute(&format!("DELETE FROM {points} WHERE number < ?1"), [stored(oldest)])?;
@@ -368,18 +393,29 @@ impl Store {
             [minute],
         )?;
         transaction.execute(&format!("DELETE FROM series WHERE {ended}"), [minute])?;
-        // The chunks of the oldest times, whole, until few enough points are left, and then the points.
+        // Most files have room for all, which needs no look at the subjects.
         let sql = format!(
-            "DELETE FROM {chunks} WHERE chunk <= (SELECT chunk FROM (SELECT chunk, sum(sum(count)) OVER (ORDER BY chunk DESC) \
-             AS total FROM {chunks} GROUP BY chunk) WHERE total > ?1 - (SELECT count(*) FROM {points}) \
-             ORDER BY chunk DESC LIMIT 1)"
+            "SELECT (SELECT coalesce(sum(count), 0) FROM {chunks}) + (SELECT count(*) FROM {points})"
         );
-        transaction.execute(&sql, [stored(self.most)])?;
-        let sql = format!(
-            "DELETE FROM {points} WHERE number <= (SELECT number FROM {points} ORDER BY number DESC LIMIT 1 OFFSET ?1)"
-        );
-        transaction.execute(&sql, [stored(self.most)])?;
-        Ok(transaction.commit()?)
+        if unsigned(transaction.query_row(&sql, (), |row| row.get(0))?) > self.most {
+            prune_beyond(&transaction, tier, self.most, &subjects)?;
+        }
+        transaction.commit()?;
+        // Chunks of seconds may be among what was deleted.
+        self.second_bytes = None;
+        Ok(())
+    }
+
+    /// How many series of some subjects have a point of a minute since 1970, or a later one.
+    ///
+    /// # Errors
+    /// SQLite refuses.
+    pub(crate) fn live_series(&self, subjects: &[&str], minute: u64) -> Result<u64, HistoryError> {
+        let subjects = serde_json::to_string(subjects).expect("a list of texts");
+        let sql =
+            "SELECT count(*) FROM series WHERE latest >= ?1 AND subject IN (SELECT value FROM json_each(?2))";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        Ok(unsigned(statement.query_row(params![stored(minute), subjects], |row| row.get(0))?))
     }
 
     /// The number of the latest interval of a tier that a series of a subject has, or may have; None where there is none.
@@ -409,22 +445,40 @@ impl Store {
         Ok(pages.saturating_mul(pragma("page_size")?))
     }
 
-    /// Deletes the oldest packed seconds, an hour at a time, until the file has at most so many bytes in use. Minutes and hours stay:
-    /// they are bounded by their number. Returns how many bytes are in use then, which may be more.
+    /// Deletes the oldest packed seconds, an hour at a time, until those that are left take at most so many bytes. What others have in
+    /// the file does not count, and minutes and hours stay: they are bounded by their number. Returns the time before which there are
+    /// no packed seconds any more, in milliseconds since 1970; None where nothing had to be deleted.
     ///
     /// # Errors
     /// As [`Self::write`].
-    pub fn limit_bytes(&mut self, most: u64) -> Result<u64, HistoryError> {
-        let (chunks, per_chunk) = (Tier::Second.chunks(), Tier::Second.per_chunk());
-        loop {
-            let used = self.used_bytes()?;
-            let oldest: Option<i64> =
-                self.connection
-                    .query_row(&format!("SELECT min(chunk) FROM {chunks}"), (), |row| row.get(0))?;
-            let Some(oldest) = oldest.filter(|_| used > most) else { return Ok(used) };
-            let end = unsigned(oldest) + 3_600 / per_chunk;
-            self.connection.execute(&format!("DELETE FROM {chunks} WHERE chunk < ?1"), [stored(end)])?;
+    pub fn limit_second_bytes(&mut self, most: u64) -> Result<Option<u64>, HistoryError> {
+        if self.second_bytes.is_some_and(|bytes| bytes <= most) {
+            return Ok(None);
         }
+        let chunks_an_hour = 3_600 / Tier::Second.per_chunk();
+        let sql = format!(
+            "SELECT chunk / ?1, sum(length(packed) + ?2) FROM {} GROUP BY chunk / ?1 ORDER BY chunk / ?1 DESC",
+            Tier::Second.chunks()
+        );
+        let mut statement = self.connection.prepare_cached(&sql)?;
+        let parameters = params![stored(chunks_an_hour), stored(CHUNK_OVERHEAD)];
+        let hours = statement
+            .query_map(parameters, |row| Ok((unsigned(row.get(0)?), unsigned(row.get(1)?))))?
+            .collect::<Result<Vec<(u64, u64)>, _>>()?;
+        drop(statement);
+        let mut kept = 0_u64;
+        for (hour, bytes) in hours {
+            if kept.saturating_add(bytes) > most {
+                let end = (hour + 1) * chunks_an_hour;
+                let sql = format!("DELETE FROM {} WHERE chunk < ?1", Tier::Second.chunks());
+                self.connection.execute(&sql, [stored(end)])?;
+                self.second_bytes = Some(kept);
+                return Ok(Some(Tier::Second.start_ms(end * Tier::Second.per_chunk())));
+            }
+            kept += bytes;
+        }
+        self.second_bytes = Some(kept);
+        Ok(None)
     }
 
     /// Refuses each write as a full disk does, until it is called again.
@@ -456,6 +510,30 @@ impl Store {
         self.layouts.borrow_mut().insert(id, Arc::new(layout.clone()));
         Ok(id)
     }
+}
+
+/// Deletes the oldest points of the series of some subjects, which are a JSON list, beyond `most`.
+fn prune_beyond(
+    transaction: &Transaction<'_>,
+    tier: Tier,
+    most: u64,
+    subjects: &str,
+) -> Result<(), rusqlite::Error> {
+    let (points, chunks) = (tier.points(), tier.chunks());
+    let own = "series IN (SELECT id FROM series WHERE subject IN (SELECT value FROM json_each(?2)))";
+    // The chunks of the oldest times, whole, until few enough points are left, and then the points.
+    let sql = format!(
+        "DELETE FROM {chunks} WHERE {own} AND chunk <= (SELECT chunk FROM (SELECT chunk, sum(sum(count)) OVER (ORDER BY \
+         chunk DESC) AS total FROM {chunks} WHERE {own} GROUP BY chunk) WHERE total > ?1 - (SELECT count(*) FROM {points} \
+         WHERE {own}) ORDER BY chunk DESC LIMIT 1)"
+    );
+    transaction.execute(&sql, params![stored(most), subjects])?;
+    let sql = format!(
+        "DELETE FROM {points} WHERE {own} AND number <= (SELECT number FROM {points} WHERE {own} \
+         ORDER BY number DESC LIMIT 1 OFFSET ?1)"
+    );
+    transaction.execute(&sql, params![stored(most), subjects])?;
+    Ok(())
 }
 
 /// A point that is to be packed, by its number in the chunk.

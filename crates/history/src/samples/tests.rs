@@ -210,9 +210,54 @@ fn beyond_the_bytes_that_are_allowed_packed_seconds_go_and_minutes_stay() {
     let samples = a_day_and_two_hours(dir.path(), 0);
     let seconds = commits(&samples.store(), Tier::Second);
     assert!((4..=16).contains(&seconds.len()), "{seconds:?}");
+    let now_ms = (FIRST + 26 * 3_600) * 1_000;
+    assert!(samples.limited_to_ms(now_ms).is_some_and(|kept_ms| kept_ms <= 3_600_000), "it is said");
+    assert_eq!(samples.limited_to_ms(now_ms + 2 * 86_400_000), None);
     assert_eq!(seconds.last().unwrap().0, FIRST + (26 * 60 - 1) * 60, "what waits is not there yet");
     assert_eq!(commits(&samples.store(), Tier::Minute).len(), 26 * 60 - 1);
-    assert!(samples.store().limit_bytes(0).unwrap() > 0, "what is left");
+}
+
+#[test]
+fn bytes_of_others_in_the_file_delete_no_seconds() {
+    let dir = tempfile::tempdir().unwrap();
+    // Seconds of 26 hours take less than a MiB, and the minutes of others that are written first take more.
+    let mut store = Store::open(dir.path(), Durability::Process, u64::MAX).unwrap();
+    let other = SeriesKey::volume("v1".to_owned());
+    let kind = "x".repeat(1_000);
+    let layout = Layout::new([("ops", Aggregate::Sum, Number::Whole)]);
+    let points: Vec<NewPoint<'_>> = (0..2_000)
+        .map(|minute| NewPoint {
+            key: &other,
+            number: FIRST / 60 + minute,
+            kind: &kind,
+            layout: &layout,
+            values: vec![Some(Value::Whole(1))],
+            marks: Vec::new(),
+        })
+        .collect();
+    store.write(Tier::Minute, &points).unwrap();
+    assert!(store.used_bytes().unwrap() > 1 << 20);
+    let samples = a_day_and_two_hours(dir.path(), 1 << 20);
+    assert!(commits(&samples.store(), Tier::Second).len() > 23 * 60 * 4);
+    assert_eq!(samples.limited_to_ms((FIRST + 26 * 3_600) * 1_000), None);
+}
+
+#[test]
+fn hundreds_of_series_are_all_written_and_packed() {
+    let dir = tempfile::tempdir().unwrap();
+    let samples = open(dir.path());
+    // Of 400 series, in the 4 s that they wait for a write: more than 1,200 points.
+    for second in 0..130 {
+        let now_ms = (FIRST + second) * 1_000;
+        let all = (0..400).map(|server| sample(&format!("db{server}"), second, 1)).collect();
+        samples.record(now_ms, all).unwrap();
+        samples.keep_up(now_ms).unwrap();
+    }
+    assert_eq!(samples.lost(), 0);
+    // The first minute has passed, and nothing of it is left to be packed.
+    let left = samples.store().pack(Tier::Second, (FIRST + 129) * 1_000, 1_000).unwrap();
+    assert_eq!(left, 0);
+    assert_eq!((most_waiting(20), most_waiting(5_000)), (1_200, MOST_WAITING));
 }
 
 /// Bytes a sample that so many seconds take in the file, with the minutes that are made of them, the names of the columns, the indexes

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use ebbtide_volume::{Nanos, OpStats, Stats, VolumeInterval};
 
 use super::*;
-use crate::key::VOLUME;
+use crate::key::{SERVER, VOLUME};
 use crate::layout::{Aggregate, Number};
 use crate::volume::{LAYOUT, VolumeMinute};
 
@@ -158,13 +158,46 @@ fn beyond_the_bound_the_oldest_hours_go_first_packed_or_not() {
     write(&mut store, &key("v1", "i1"), (FIRST..end).map(|minute| (minute, minute)));
     let now_ms = end * 60_000;
     while store.pack(Tier::Minute, now_ms, 10).unwrap() > 0 {}
-    store.prune(Tier::Minute, now_ms).unwrap();
+    store.prune(Tier::Minute, now_ms, &[VOLUME]).unwrap();
     // Three hours are packed. With the one that is not, two have room.
     let left = ops(&store, V1, FIRST..end);
     assert_eq!((left.len(), left[0].0), (120, end - 2 * HOUR));
     store.most = 50;
-    store.prune(Tier::Minute, now_ms).unwrap();
+    store.prune(Tier::Minute, now_ms, &[VOLUME]).unwrap();
     assert_eq!(ops(&store, V1, FIRST..end)[0].0, end - 50);
+}
+
+#[test]
+fn what_is_too_much_of_one_subject_deletes_nothing_of_another() {
+    let (_dir, mut store) = open(150);
+    let end = FIRST + 4 * HOUR;
+    write(&mut store, &key("v1", "i1"), (FIRST..end).map(|minute| (minute, minute)));
+    let server = SeriesKey::new(SERVER, [("server", "db".to_owned())]);
+    write(&mut store, &server, (FIRST..end).map(|minute| (minute, minute)));
+    let now_ms = end * 60_000;
+    while store.pack(Tier::Minute, now_ms, 10).unwrap() > 0 {}
+    let minutes = |store: &Store, key: &SeriesKey| {
+        let mut count = 0;
+        store.scan_key(Tier::Minute, key, FIRST..end, |_| count += 1).unwrap();
+        count
+    };
+    store.prune(Tier::Minute, now_ms, &[SERVER]).unwrap();
+    assert_eq!((minutes(&store, &server), minutes(&store, &key("v1", "i1"))), (120, 240));
+    store.most = 50;
+    store.prune(Tier::Minute, now_ms, &[SERVER]).unwrap();
+    assert_eq!((minutes(&store, &server), minutes(&store, &key("v1", "i1"))), (50, 240));
+}
+
+#[test]
+fn series_that_have_ended_are_not_added_up() {
+    let (_dir, mut store) = open(u64::MAX);
+    write(&mut store, &key("v1", "i1"), [(FIRST, 1)]);
+    write(&mut store, &key("v2", "i1"), [(FIRST + HOUR, 1)]);
+    let selector = Selector { subject: Some(VOLUME), labels: &[] };
+    assert_eq!(store.series_since(selector, FIRST + 1).unwrap().len(), 1);
+    assert_eq!(store.live_series(&[VOLUME], FIRST + 1).unwrap(), 1);
+    assert_eq!(store.live_series(&[SERVER], FIRST).unwrap(), 0);
+    assert_eq!(store.roll_up(Tier::Minute, selector, FIRST / HOUR..FIRST / HOUR + 2).unwrap(), 2);
 }
 
 #[test]
@@ -172,9 +205,9 @@ fn after_15_days_packed_hours_and_their_series_go() {
     let (_dir, mut store) = open(u64::MAX);
     write(&mut store, &key("v1", "i1"), (FIRST..FIRST + HOUR).map(|minute| (minute, 1)));
     store.pack(Tier::Minute, (FIRST + 2 * HOUR) * 60_000, 10).unwrap();
-    store.prune(Tier::Minute, (FIRST + HOUR - 1 + Tier::Minute.kept()) * 60_000).unwrap();
+    store.prune(Tier::Minute, (FIRST + HOUR - 1 + Tier::Minute.kept()) * 60_000, &[VOLUME]).unwrap();
     assert_eq!(store.series(Selector::default()).unwrap().len(), 1);
-    store.prune(Tier::Minute, (FIRST + HOUR + Tier::Minute.kept()) * 60_000).unwrap();
+    store.prune(Tier::Minute, (FIRST + HOUR + Tier::Minute.kept()) * 60_000, &[VOLUME]).unwrap();
     assert!(store.series(Selector::default()).unwrap().is_empty());
     assert!(ops(&store, V1, FIRST..FIRST + HOUR).is_empty());
     let labels: i64 =
@@ -194,10 +227,10 @@ fn a_series_stays_as_long_as_a_tier_has_points_of_it() {
     }
     let after = |tier: Tier| FIRST * 60_000 + (tier.kept() + 3_600) * tier.seconds() * 1_000;
     for tier in [Tier::Second, Tier::Minute] {
-        store.prune(tier, after(tier)).unwrap();
+        store.prune(tier, after(tier), &[VOLUME]).unwrap();
         assert_eq!(store.series(Selector::default()).unwrap().len(), 1, "{tier:?}");
     }
-    store.prune(Tier::Hour, after(Tier::Hour)).unwrap();
+    store.prune(Tier::Hour, after(Tier::Hour), &[VOLUME]).unwrap();
     assert!(store.series(Selector::default()).unwrap().is_empty());
 }
 
@@ -253,7 +286,7 @@ fn an_hour_of_10_000_volumes_is_packed_fast() {
     let packed: i64 = store.connection.query_row(sql, (), |row| row.get(0)).unwrap();
     println!("{calls} calls in {:?}, longest {longest:?}, {packed} bytes", whole.elapsed());
     let begun = Instant::now();
-    store.prune(Tier::Minute, (FIRST + 2 * HOUR) * 60_000).unwrap();
+    store.prune(Tier::Minute, (FIRST + 2 * HOUR) * 60_000, &[VOLUME]).unwrap();
     println!("pruned in {:?}; the file has {} bytes", begun.elapsed(), size(&store));
     assert_eq!(calls, 50);
 }

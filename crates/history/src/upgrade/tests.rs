@@ -122,7 +122,9 @@ fn a_file_of_each_earlier_version_keeps_its_minutes() {
         assert_eq!(count("SELECT count(*) FROM alarms"), 1, "CloudWatch fetches it");
         assert_eq!(count("SELECT count(*) FROM minutes"), 0);
         drop(connection);
-        open(dir.path()).prune(Tier::Minute, (HOUR + 4) * 3_600_000 + Tier::Minute.kept() * 60_000).unwrap();
+        open(dir.path())
+            .prune(Tier::Minute, (HOUR + 4) * 3_600_000 + Tier::Minute.kept() * 60_000, &[VOLUME, INSTANCE])
+            .unwrap();
         assert!(open(dir.path()).series(Selector::default()).unwrap().is_empty());
     }
 }
