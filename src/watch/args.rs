@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use ebbtide_http::LoopbackAddress;
 use ebbtide_names::{Kind, NamedServer};
 use ebbtide_observe::Role;
@@ -19,7 +19,7 @@ use crate::load::ServerArgs;
 
 const EXAMPLE: &str = "Examples:
   ebbtide watch shop
-  ebbtide watch --mysql-socket=/run/mysqld/mysqld.sock --mysql-user=monitor --volume gp2:size=500GiB
+  ebbtide watch --mysql-socket=/run/mysqld/mysqld.sock --mysql-user=monitor --volume gp3:size=500GiB,iops=6000
   ebbtide watch shop --once --interval 15s
   ebbtide watch shop --listen 9422 --alarm-command '/usr/local/bin/page-me'
   ebbtide watch --replay 2026-11-28T20:00:00Z..2026-11-28T22:00:00Z
@@ -53,7 +53,7 @@ pub(crate) struct WatchArgs {
     #[arg(long, alias = "mysql_password_file", value_name = "FILE", help_heading = "Server")]
     pub(super) mysql_password_file: Option<PathBuf>,
     /// The volume of the data, redo or binlog, such as data=gp2:size=500GiB; redo+binlog for one that both logs share. No server
-    /// can be asked for the limits of a real volume
+    /// can be asked for the limits of a real volume. Its burst credits are not known: they are not forecast
     #[arg(long, value_name = "[ROLE=]SPEC", value_parser = parse_volume)]
     pub(super) volume: Vec<(Role, String)>,
     /// How often everything is read, 1s to 24h
@@ -86,6 +86,9 @@ pub(crate) struct WatchArgs {
     /// Do not announce alarms of a rule (of a subject alone) until a time, or for a time: latency:shop-data=2h, all=2026-11-29T06:00:00Z
     #[arg(long, value_name = "RULE[:SUBJECT]=UNTIL")]
     pub(super) silence: Vec<SilenceWish>,
+    /// Whether EBS volumes on Nitro are asked for their statistics page, every 10 s: a command to the device, for root alone
+    #[arg(long, value_name = "on|off", default_value = "on")]
+    pub(super) ebs_statistics: Switch,
     /// The label node_name of each metric, which PMM's dashboards need; servers then have service_name, too
     #[arg(long, value_name = "NAME")]
     pub(super) node_name: Option<String>,
@@ -152,6 +155,15 @@ impl WatchArgs {
         self.named.push(TakenServer { name: name.to_owned(), server: server.clone(), volumes });
         Ok(())
     }
+}
+
+/// Whether something is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Switch {
+    /// It is.
+    On,
+    /// It is not.
+    Off,
 }
 
 /// Where the history is kept.

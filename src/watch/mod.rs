@@ -31,7 +31,7 @@ use ebbtide_watch::view::{View, ViewSource};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 pub(crate) use args::WatchArgs;
-use args::{HistoryPlace, SilenceEnd, SilenceWish, WatchCommand};
+use args::{HistoryPlace, SilenceEnd, SilenceWish, Switch, WatchCommand};
 use servers::ServerPlan;
 use voice::Said;
 
@@ -85,7 +85,8 @@ pub(crate) fn run(
         }
     };
     let clock = Clock::start();
-    let options = SourceOptions { interval: args.interval, clock, stop: &stop };
+    let has_ebs_pages = args.ebs_statistics == Switch::On;
+    let options = SourceOptions { interval: args.interval, clock, has_ebs_pages, stop: &stop };
     let sources = Sources::start(&plan.servers, home, catalog, &options).map_err(refused)?;
     let watcher = watcher(args, plan, recorded.clone(), clock);
     if args.once {

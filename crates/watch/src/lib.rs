@@ -23,6 +23,7 @@
 pub mod alarm;
 mod alarms_page;
 pub mod dashboards;
+mod exceeded;
 mod exposition;
 mod family;
 pub mod host;

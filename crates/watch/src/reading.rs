@@ -84,10 +84,21 @@ pub struct VolumeReading {
     pub epoch: String,
     /// The counters. `at` is on a clock that never runs back, and the share of the credits is None where it is not known.
     pub stats: Stats,
-    /// Whether the times over limits are counted: not by a device without the EBS statistics page.
-    pub counts_throttling: bool,
+    /// Whether the counters have times over limits, and of when these are.
+    pub throttling: Throttling,
     /// What it may do.
     pub limits: VolumeLimits,
+}
+
+/// Of when the times over limits of a volume's counters are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Throttling {
+    /// As the other counters.
+    Counted,
+    /// They were read at this time, by the clock of the counters: the statistics page of an EBS volume is read less often.
+    ReadAt(Nanos),
+    /// They are not counted, or not known at the moment: the device has no such page, or it was not had.
+    Unknown,
 }
 
 impl VolumeReading {
@@ -100,9 +111,27 @@ impl VolumeReading {
             name: volume.name.clone(),
             epoch: attachment.since.0.to_string(),
             stats: reading.totals.stats,
-            counts_throttling: true,
+            throttling: Throttling::Counted,
             limits: VolumeLimits { iops: reading.iops_limit, throughput: reading.throughput_limit, floor },
         })
+    }
+
+    /// The times over limits, with the time that they are of; None where they are not known.
+    #[must_use]
+    pub const fn exceeded(&self) -> Option<ExceededReading> {
+        let stats = &self.stats;
+        let read = match self.throttling {
+            Throttling::Counted => stats.at,
+            Throttling::ReadAt(read) => read,
+            Throttling::Unknown => return None,
+        };
+        let times = ExceededTimes {
+            volume_iops: stats.volume_iops_exceeded,
+            volume_throughput: stats.volume_throughput_exceeded,
+            instance_iops: stats.instance_iops_exceeded,
+            instance_throughput: stats.instance_throughput_exceeded,
+        };
+        Some(ExceededReading { read, times })
     }
 }
 
@@ -119,6 +148,45 @@ pub struct ExceededTimes {
     pub instance_throughput: Nanos,
 }
 
+impl ExceededTimes {
+    /// Over the volume's IOPS and throughput, then over those of the instance.
+    const fn all(&self) -> [Nanos; 4] {
+        [self.volume_iops, self.volume_throughput, self.instance_iops, self.instance_throughput]
+    }
+}
+
+/// Times over limits, as they were read at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExceededReading {
+    /// When, by a clock that never runs back.
+    pub read: Nanos,
+    /// The times.
+    pub times: ExceededTimes,
+}
+
+impl ExceededReading {
+    /// Over a longer gap two readings are not compared.
+    const LONGEST_GAP: Nanos = Nanos::from_secs(120);
+
+    /// Shares of the time since an earlier reading, 0 to 1: over the volume's IOPS and throughput, then over those of the instance. None
+    /// where no time passed or more than two minutes, and where a time fell: then the volume was attached anew.
+    #[must_use]
+    pub fn shares_since(&self, earlier: &Self) -> Option<[f64; 4]> {
+        let passed = self.read.since(earlier.read);
+        if passed == Nanos::ZERO || passed > Self::LONGEST_GAP {
+            return None;
+        }
+        let mut shares = [0.0; 4];
+        for (share, (after, before)) in
+            shares.iter_mut().zip(self.times.all().into_iter().zip(earlier.times.all()))
+        {
+            let grown = Nanos(after.0.checked_sub(before.0)?);
+            *share = (grown.as_secs_f64() / passed.as_secs_f64()).min(1.0);
+        }
+        Some(shares)
+    }
+}
+
 /// A block device of the kernel, with the counters of `/proc/diskstats` since it appeared.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DeviceReading {
@@ -132,14 +200,16 @@ pub struct DeviceReading {
     pub write: OpStats,
     /// Flushes that were completed.
     pub flush_ops: u64,
+    /// Discards that were completed.
+    pub discard_ops: u64,
     /// Requests in flight now.
     pub queue: u64,
     /// Time in which there was any I/O (`io_ticks`).
     pub busy: Nanos,
     /// Sum of the times that requests were in flight (`time_in_queue`).
     pub queue_time: Nanos,
-    /// Times over limits; None where the device has no EBS statistics page, or it may not be read.
-    pub exceeded: Option<ExceededTimes>,
+    /// Times over limits; None where the device has no EBS statistics page, or it was not had.
+    pub exceeded: Option<ExceededReading>,
     /// Share of the burst credits left, 0 to 1 (CloudWatch's `BurstBalance`); None where it is not known.
     pub credit_share: Option<f64>,
     /// What it may do, where that is known.
@@ -147,10 +217,14 @@ pub struct DeviceReading {
 }
 
 impl DeviceReading {
+    /// The idle time of a device is counted from so long before any clock of a program begins, 146 years. A device has been busy since
+    /// its boot, which may be longer than the program runs: of the idle time the growth alone means something.
+    const IDLE_FROM: Nanos = Nanos(1 << 62);
+
     /// The device in the form of a volume, read at `elapsed`.
     #[must_use]
     pub fn as_volume(&self, elapsed: Nanos) -> VolumeReading {
-        let exceeded = self.exceeded.unwrap_or_default();
+        let exceeded = self.exceeded.map(|exceeded| exceeded.times).unwrap_or_default();
         VolumeReading {
             name: self.name.clone(),
             epoch: self.identity.clone(),
@@ -159,10 +233,11 @@ impl DeviceReading {
                 read: self.read,
                 write: self.write,
                 flush_ops: self.flush_ops,
+                discard_ops: self.discard_ops,
                 consumed_ops: self.read.ops + self.write.ops,
                 queue: self.queue,
                 queue_time: self.queue_time,
-                idle_time: elapsed.since(self.busy),
+                idle_time: (Self::IDLE_FROM + elapsed).since(self.busy),
                 volume_iops_exceeded: exceeded.volume_iops,
                 volume_throughput_exceeded: exceeded.volume_throughput,
                 instance_iops_exceeded: exceeded.instance_iops,
@@ -171,7 +246,9 @@ impl DeviceReading {
                 iops_rate: self.limits.iops.map(|limit| limit.rate),
                 ..Stats::default()
             },
-            counts_throttling: self.exceeded.is_some(),
+            throttling: self
+                .exceeded
+                .map_or(Throttling::Unknown, |exceeded| Throttling::ReadAt(exceeded.read)),
             limits: self.limits,
         }
     }
@@ -345,24 +422,51 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_device_is_read_as_a_volume_with_its_idle_time() {
+    fn a_device_is_read_as_a_volume_whose_idle_time_grows_while_it_is_not_busy() {
         let device = DeviceReading {
             name: "nvme1n1".to_owned(),
             identity: "vol0123 boot 7".to_owned(),
             read: OpStats { ops: 10, bytes: 40_960, time: Nanos::from_ms(20) },
             write: OpStats { ops: 5, bytes: 20_480, time: Nanos::from_ms(5) },
             flush_ops: 2,
+            discard_ops: 1,
             queue: 3,
-            busy: Nanos::from_secs(40),
+            // Since the boot: longer than the program runs.
+            busy: Nanos::from_secs(4_000_000),
             queue_time: Nanos::from_secs(50),
             exceeded: None,
             credit_share: Some(0.5),
             limits: VolumeLimits { iops: Some(RateLimit::flat(3_000)), ..VolumeLimits::default() },
         };
         let volume = device.as_volume(Nanos::from_secs(100));
-        assert_eq!(volume.stats.idle_time, Nanos::from_secs(60));
+        let later = DeviceReading { busy: Nanos::from_secs(4_000_003), ..device.clone() };
+        let step = later.as_volume(Nanos::from_secs(110)).stats.since(&volume.stats);
+        assert_eq!(step.idle_time, Nanos::from_secs(7));
         assert_eq!((volume.stats.consumed_ops, volume.stats.iops_rate), (15, Some(3_000)));
-        assert!(!volume.counts_throttling);
+        assert_eq!((volume.throttling, volume.exceeded()), (Throttling::Unknown, None));
+        let read = Nanos::from_secs(98);
+        let times = ExceededTimes { instance_iops: Nanos::from_secs(9), ..ExceededTimes::default() };
+        let exceeded = Some(ExceededReading { read, times });
+        let known = DeviceReading { exceeded, ..device }.as_volume(Nanos::from_secs(100));
+        assert_eq!(known.exceeded(), exceeded);
+    }
+
+    #[test]
+    fn times_over_limits_are_shares_of_the_time_between_their_readings() {
+        let reading = |second: u64, iops_ms: u64| ExceededReading {
+            read: Nanos::from_secs(second),
+            times: ExceededTimes { volume_iops: Nanos::from_ms(iops_ms), ..ExceededTimes::default() },
+        };
+        let first = reading(10, 1_000);
+        assert_eq!(reading(20, 6_000).shares_since(&first), Some([0.5, 0.0, 0.0, 0.0]));
+        assert_eq!(
+            reading(20, 90_000).shares_since(&first),
+            Some([1.0, 0.0, 0.0, 0.0]),
+            "errors of two clocks"
+        );
+        for other in [reading(10, 2_000), reading(20, 999), reading(131, 2_000), reading(9, 2_000)] {
+            assert_eq!(other.shares_since(&first), None, "{other:?}");
+        }
     }
 
     #[test]

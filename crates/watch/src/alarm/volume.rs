@@ -10,7 +10,7 @@ use crate::alarm::floor::{LEAST_OPS, LearnedFloor};
 use crate::alarm::rule::{RuleId, Verdict};
 use crate::alarm::table::rule;
 use crate::alarm::window::Window;
-use crate::reading::{InstanceReading, LatencyFloor, Moment, VolumeReading};
+use crate::reading::{ExceededReading, ExceededTimes, InstanceReading, LatencyFloor, Moment, VolumeReading};
 
 /// Means are of this time.
 const MINUTE: Nanos = Nanos::from_secs(60);
@@ -33,12 +33,19 @@ pub(crate) struct VolumeHistory {
     epoch: String,
     last: Option<(Nanos, Stats)>,
     minute: Window<Stats>,
+    /// Times over limits of the last minute, by the times at which they were read.
+    exceeded: Window<ExceededTimes>,
     credits: Option<CreditHistory>,
     learned: LearnedFloor,
 }
 
-/// A time that counters have.
-type TimeOf = fn(&Stats) -> Nanos;
+/// The shares of the last minute in which limits held requests back, and of how many seconds they are.
+#[derive(Debug, Clone, Copy)]
+struct ExceededMinute {
+    /// Over the volume's IOPS and throughput, then over those of the instance.
+    shares: [f64; 4],
+    seconds: f64,
+}
 
 impl VolumeHistory {
     pub(crate) fn new() -> Self {
@@ -46,6 +53,7 @@ impl VolumeHistory {
             epoch: String::new(),
             last: None,
             minute: Window::new(MINUTE, Nanos::ZERO),
+            exceeded: Window::new(MINUTE, Nanos::ZERO),
             credits: None,
             learned: LearnedFloor::new(),
         }
@@ -70,13 +78,14 @@ impl VolumeHistory {
             self.learned.push(now, minute);
         }
         let floor = self.floor(reading, now);
-        let seen = Seen { reading, minute, floor, moment };
+        let exceeded = self.last_exceeded();
+        let seen = Seen { reading, minute, exceeded, floor, moment };
         let mut judged = Vec::new();
         if let Some(forecast) = self.credit_forecast(now) {
             judged.extend(seen.credits(&forecast));
         }
         judged.extend(seen.queue().map(|judgement| (RuleId::QueueLength, judgement)));
-        if reading.counts_throttling {
+        if reading.exceeded().is_some() {
             judged.extend(seen.throttled());
         }
         judged.push((RuleId::Latency, seen.latency()));
@@ -93,14 +102,41 @@ impl VolumeHistory {
         if !follows {
             self.epoch.clone_from(&reading.epoch);
             self.minute.clear();
+            self.exceeded.clear();
             if let Some(credits) = &mut self.credits {
                 credits.reset();
             }
         }
         self.minute.push(now, stats);
         let before = self.last.replace((now, stats)).filter(|_| follows);
+        self.take_exceeded(reading);
         self.take_credits(now, reading);
         before.map(|(_, last)| stats.since(&last)).filter(|step| step.at > Nanos::ZERO)
+    }
+
+    /// Takes times over limits that are new. One that is missing leaves a gap, and those after it have grown in the whole time.
+    fn take_exceeded(&mut self, reading: &VolumeReading) {
+        let Some(now) = reading.exceeded() else { return };
+        if let Some((read, times)) = self.exceeded.newest().copied() {
+            if now.read == read {
+                return;
+            }
+            if now.shares_since(&ExceededReading { read, times }).is_none() {
+                self.exceeded.clear();
+            }
+        }
+        self.exceeded.push(now.read, now.times);
+    }
+
+    /// What the last minute was over limits, or as much of it as was seen.
+    fn last_exceeded(&self) -> Option<ExceededMinute> {
+        let covered = self.exceeded.covered();
+        if covered < LEAST_SPAN {
+            return None;
+        }
+        let reading = |entry: &(Nanos, ExceededTimes)| ExceededReading { read: entry.0, times: entry.1 };
+        let (first, last) = (reading(self.exceeded.oldest()?), reading(self.exceeded.newest()?));
+        Some(ExceededMinute { shares: last.shares_since(&first)?, seconds: covered.as_secs_f64() })
     }
 
     fn take_credits(&mut self, now: Nanos, reading: &VolumeReading) {
@@ -151,17 +187,18 @@ fn of_value(id: RuleId, value: f64, reason: String) -> Judgement {
 struct Seen<'a> {
     reading: &'a VolumeReading,
     minute: Option<VolumeInterval>,
+    exceeded: Option<ExceededMinute>,
     floor: Option<LatencyFloor>,
     moment: Moment,
 }
 
 impl Seen<'_> {
     fn credits(&self, forecast: &CreditForecast) -> [(RuleId, Judgement); 2] {
-        let waits = self.minute.as_ref().is_some_and(|minute| {
-            let over = minute.volume_iops_exceeded.max(minute.volume_throughput_exceeded);
-            minute.share(over) >= rule(RuleId::ThrottledVolumeIops).threshold.clear
-                || minute.mean_queue() >= ALWAYS_WAITS
-        });
+        let is_over =
+            self.exceeded.is_some_and(|ExceededMinute { shares: [iops, throughput, ..], .. }| {
+                iops.max(throughput) >= rule(RuleId::ThrottledVolumeIops).threshold.clear
+            });
+        let waits = is_over || self.minute.as_ref().is_some_and(|minute| minute.mean_queue() >= ALWAYS_WAITS);
         let name = self.reading.name.as_str();
         let case = CreditCase { name, paid: credit_use(self.reading), forecast, waits, moment: self.moment };
         [
@@ -193,26 +230,22 @@ impl Seen<'_> {
     }
 
     fn throttled(&self) -> Vec<(RuleId, Judgement)> {
-        let causes: [(RuleId, &str, TimeOf); 4] = [
-            (RuleId::ThrottledVolumeIops, "the volume's IOPS", |stats| stats.volume_iops_exceeded),
-            (RuleId::ThrottledVolumeThroughput, "the volume's throughput", |stats| {
-                stats.volume_throughput_exceeded
-            }),
-            (RuleId::ThrottledInstanceIops, "the instance's IOPS", |stats| stats.instance_iops_exceeded),
-            (RuleId::ThrottledInstanceThroughput, "the instance's throughput", |stats| {
-                stats.instance_throughput_exceeded
-            }),
+        let causes = [
+            (RuleId::ThrottledVolumeIops, "the volume's IOPS"),
+            (RuleId::ThrottledVolumeThroughput, "the volume's throughput"),
+            (RuleId::ThrottledInstanceIops, "the instance's IOPS"),
+            (RuleId::ThrottledInstanceThroughput, "the instance's throughput"),
         ];
-        let judged = causes.into_iter().map(|(id, cause, time)| {
-            let Some(minute) = &self.minute else {
+        let judged = causes.into_iter().enumerate().map(|(place, (id, cause))| {
+            let (Some(minute), Some(exceeded)) = (&self.minute, &self.exceeded) else {
                 return (id, unknown("too little was seen of the volume"));
             };
-            let share = minute.share(time(minute));
+            let share = exceeded.shares[place];
             let reason = format!(
                 "{cause} held requests of {} back for {} of the last {}, at {} IOPS and {}/s",
                 self.reading.name,
                 percent(share),
-                rough(minute.seconds()),
+                rough(exceeded.seconds),
                 whole(minute.per_second(minute.ios())),
                 ebbtide_text::bytes(minute.per_second(minute.bytes()))
             );
@@ -261,10 +294,12 @@ fn weighed(minute: &VolumeInterval, floor: LatencyFloor) -> f64 {
     if all > 0.0 { (reads * floor.read_s + writes * floor.write_s) / all } else { floor.write_s }
 }
 
-/// Whether requests wait and none completed since the reading before.
+/// Whether requests wait and none completed since the reading before. The kernel counts flushes and discards among those that wait: where
+/// one of these completes, the device works.
 fn stalled(reading: &VolumeReading, step: Option<VolumeInterval>) -> Judgement {
     let Some(step) = step else { return unknown("the volume was read once") };
-    let is_stalled = step.ios() == 0 && step.queue > 0 && step.share(step.idle_time) < IDLE;
+    let completed = step.ios() + step.flush_ops + step.discard_ops;
+    let is_stalled = completed == 0 && step.queue > 0 && step.share(step.idle_time) < IDLE;
     let reason = if is_stalled {
         format!("{} requests wait on {}, and none completes", step.queue, reading.name)
     } else {
@@ -331,6 +366,46 @@ fn order(judgement: &Judgement) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reading::{DeviceReading, VolumeLimits};
+
+    /// What two readings of a device a second apart say of `io_stalled`.
+    fn device_stalls(busy_ms: u64, discards: u64, queue: u64) -> Verdict {
+        let device = |busy: Nanos, discard_ops: u64| DeviceReading {
+            name: "nvme1n1".to_owned(),
+            identity: String::new(),
+            read: ebbtide_volume::OpStats::default(),
+            write: ebbtide_volume::OpStats::default(),
+            flush_ops: 0,
+            discard_ops,
+            queue,
+            busy,
+            queue_time: Nanos::ZERO,
+            exceeded: None,
+            credit_share: None,
+            limits: VolumeLimits::default(),
+        };
+        // Busy for a month before the program began.
+        let month = Nanos::from_secs(30 * 86_400);
+        let mut history = VolumeHistory::new();
+        let mut verdict = Verdict::Unknown;
+        for (second, grown) in [(1, 0), (2, 1)] {
+            let moment = Moment { elapsed: Nanos::from_secs(second), ..Moment::default() };
+            let busy = month + Nanos::from_ms(busy_ms * grown);
+            let reading = device(busy, discards * grown).as_volume(moment.elapsed);
+            let judged = history.judge(moment, &reading);
+            let judgement = judged.into_iter().find(|(id, _)| *id == RuleId::IoStalled);
+            verdict = judgement.map_or(Verdict::Unknown, |(_, judgement)| judgement.verdict);
+        }
+        verdict
+    }
+
+    #[test]
+    fn a_device_stalls_where_it_is_busy_all_the_time_and_nothing_completes() {
+        assert_eq!(device_stalls(1_000, 0, 1), Verdict::Raise);
+        assert_eq!(device_stalls(2, 0, 1), Verdict::Clear, "a request that has just come");
+        assert_eq!(device_stalls(1_000, 1, 1), Verdict::Clear, "it discards");
+        assert_eq!(device_stalls(1_000, 0, 0), Verdict::Clear, "nothing waits");
+    }
 
     #[test]
     fn what_is_allowed_is_the_baseline_once_the_credits_have_ended() {

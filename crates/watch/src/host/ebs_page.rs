@@ -5,6 +5,8 @@
 
 use ebbtide_volume::{LatencyHistogram, Nanos, OpStats};
 
+use crate::reading::ExceededTimes;
+
 /// Length of the page.
 const PAGE_BYTES: usize = 4_096;
 /// The first four bytes of the page of an EBS volume.
@@ -92,6 +94,16 @@ impl EbsPage {
             read_latency: histogram(page, READ_LATENCY)?,
             write_latency: histogram(page, WRITE_LATENCY)?,
         })
+    }
+
+    /// The times over limits.
+    pub(crate) const fn exceeded(&self) -> ExceededTimes {
+        ExceededTimes {
+            volume_iops: self.volume_iops_exceeded,
+            volume_throughput: self.volume_throughput_exceeded,
+            instance_iops: self.instance_iops_exceeded,
+            instance_throughput: self.instance_throughput_exceeded,
+        }
     }
 
     /// Whether this page can be a later one of the same attachment: no counter fell.

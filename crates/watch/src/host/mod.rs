@@ -3,7 +3,7 @@
 //! # Where to begin reading
 //!
 //! - [`HostReading`] in `reading` is what was read at one moment, as plain data. [`HostReader`] in `reader` reads it; `space` asks file
-//!   systems with a time limit. All else is pure.
+//!   systems with a time limit, and [`PageReader`] in `pages` EBS volumes, on a thread that its caller gives it. All else is pure.
 //! - [`host_text`] writes it under the names of node_exporter and of the EBS CSI driver: `disk`, `file_system`, `pressure` and `ebs` know
 //!   which value is which family. `exclusion` has what node_exporter leaves out by default.
 //! - [`EbsPage`] in `ebs_page` decodes the statistics page of an EBS volume.
@@ -16,6 +16,7 @@ mod ebs_page;
 mod exclusion;
 mod file_system;
 mod foreign;
+mod pages;
 mod placement;
 mod pressure;
 mod reader;
@@ -27,8 +28,9 @@ mod udev;
 
 pub use ebs_page::{EbsPage, EbsPageError};
 pub use placement::{NamedDevices, Placement, PlacementError, placements};
-pub use reader::{AskPage, HostOptions, HostReader};
-pub use reading::{EbsReads, EbsVolume, HostDisk, HostFileSystem, HostReading, Space};
+pub use pages::{AskPage, EbsDevice, PageReader};
+pub use reader::{HostOptions, HostReader};
+pub use reading::{EbsPages, EbsReads, EbsVolume, HostDisk, HostFileSystem, HostReading, Space};
 pub use sampler::HostSampler;
 pub use space::SpaceReader;
 pub use text::{host_families, host_text};

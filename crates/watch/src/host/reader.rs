@@ -1,17 +1,16 @@
-//! Reads the machine: `/proc`, `/sys`, the data of udev, the space of file systems. Pages of EBS volumes are handed in, since only
-//! `ebbtide-device` may ask a device.
+//! Reads the machine: `/proc`, `/sys`, the data of udev, the space of file systems. It asks no device: pages of EBS volumes are read by
+//! `pages`.
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use ebbtide_proc::{Mount, block_statistics, host_mounts, pressure};
 
-use super::ebs_page::EbsPage;
 use super::exclusion::{is_device_excluded, is_mount_point_excluded, is_network, is_type_excluded};
-use super::reading::{EbsReads, EbsVolume, HostDisk, HostFileSystem, HostReading};
+use super::pages::EbsDevice;
+use super::reading::{HostDisk, HostFileSystem, HostReading};
 use super::space::SpaceReader;
 use super::udev::UdevProperties;
 
@@ -36,22 +35,19 @@ impl Default for HostOptions {
     }
 }
 
-/// How a page of a device such as `/dev/nvme1n1` is asked for.
-pub type AskPage = fn(&Path) -> io::Result<Vec<u8>>;
-
 /// Reads a machine, again and again.
 #[derive(Debug)]
 pub struct HostReader {
     options: HostOptions,
     sys: PathBuf,
     udev: PathBuf,
-    ask_page: AskPage,
     space: SpaceReader,
     /// What changes seldom, by the number of the device.
     known: BTreeMap<(u32, u32), KnownDevice>,
     file_systems: Vec<HostFileSystem>,
     mounts: Vec<Mount>,
-    ebs_reads: EbsReads,
+    refreshes: u64,
+    volumes: Vec<EbsDevice>,
 }
 
 /// What changes seldom of a device.
@@ -64,21 +60,19 @@ struct KnownDevice {
 }
 
 impl HostReader {
-    /// Reads this machine for the first time. `ask_page` asks a device for its statistics page
-    /// (`ebbtide_device::nvme::ebs_log_page`). It is called by [`Self::read`], and may wait for as long as the kernel waits for the
-    /// device: a reader of a machine with EBS volumes needs a thread of its own.
+    /// Reads this machine for the first time.
     #[must_use]
-    pub fn new(options: HostOptions, ask_page: AskPage) -> Self {
+    pub fn new(options: HostOptions) -> Self {
         let mut reader = Self {
             space: SpaceReader::new(options.space_limit),
             options,
             sys: "/sys".into(),
             udev: "/run/udev/data".into(),
-            ask_page,
             known: BTreeMap::new(),
             file_systems: Vec::new(),
             mounts: Vec::new(),
-            ebs_reads: EbsReads::default(),
+            refreshes: 0,
+            volumes: Vec::new(),
         };
         reader.refresh();
         reader
@@ -100,31 +94,44 @@ impl HostReader {
             }
         }
         self.file_systems = found;
+        self.refreshes += 1;
     }
 
     /// Reads what changes at each moment, with what the latest [`Self::refresh`] found. To be called once a second. Where `/proc` cannot
     /// be read, there are no devices.
     pub fn read(&mut self) -> HostReading {
+        self.read_with(|| ()).0
+    }
+
+    /// The same, with what `stamp` gives directly after the counters of devices were read, such as the time.
+    pub fn read_with<T>(&mut self, stamp: impl FnOnce() -> T) -> (HostReading, T) {
         let mut reading = HostReading {
             file_systems: self.file_systems.clone(),
+            refreshes: self.refreshes,
             pressure: pressure(),
             instance_id: self.options.instance_id.clone(),
             ..HostReading::default()
         };
-        for statistics in block_statistics().unwrap_or_default() {
+        let counted = block_statistics().unwrap_or_default();
+        let stamped = stamp();
+        self.volumes.clear();
+        for statistics in counted {
             if is_device_excluded(&statistics.name) {
                 continue;
             }
             let number = (statistics.major, statistics.minor);
-            let known = self.known(number, &statistics.name);
-            if let Some(volume_id) = &known.volume_id {
-                reading.ebs.extend(self.ebs_volume(volume_id, number, &statistics.name));
-            }
-            let KnownDevice { udev, is_rotational, .. } = known;
+            let KnownDevice { udev, is_rotational, volume_id } = self.known(number, &statistics.name);
+            let name = &statistics.name;
+            self.volumes.extend(volume_id.map(|volume_id| EbsDevice { volume_id, name: name.clone() }));
             reading.disks.push(HostDisk { statistics, udev, is_rotational });
         }
-        reading.ebs_reads = self.ebs_reads;
-        reading
+        (reading, stamped)
+    }
+
+    /// The EBS volumes among the devices of the latest [`Self::read`]: for [`PageReader`](super::PageReader).
+    #[must_use]
+    pub fn volumes(&self) -> &[EbsDevice] {
+        &self.volumes
     }
 
     /// What is mounted, as the latest [`Self::refresh`] found it.
@@ -152,24 +159,6 @@ impl HostReader {
         self.known.insert(number, known.clone());
         known
     }
-
-    /// An EBS volume with its page; None where the page is not had. That is counted.
-    fn ebs_volume(&mut self, volume_id: &str, (major, minor): (u32, u32), device: &str) -> Option<EbsVolume> {
-        self.ebs_reads.asked += 1;
-        let page = (self.ask_page)(&Path::new("/dev").join(device)).ok();
-        let Some(page) = page.and_then(|page| EbsPage::parse(&page).ok()) else {
-            self.ebs_reads.failed += 1;
-            return None;
-        };
-        let is_own = |mount: &&HostFileSystem| (mount.major, mount.minor) == (major, minor);
-        let mount_path = self.file_systems.iter().find(is_own).map(|mount| mount.mount_point.clone());
-        Some(EbsVolume {
-            volume_id: volume_id.to_owned(),
-            device: device.to_owned(),
-            mount_path: mount_path.unwrap_or_default(),
-            page,
-        })
-    }
 }
 
 /// The id of an EBS volume by the serial number of its device, which has no hyphen: `vol0123456789abcdef0`.
@@ -182,25 +171,17 @@ fn volume_id(serial: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
-    use crate::host::ebs_page::tests::{NUMBERS, page};
-    use crate::host::reading::Space;
-
-    fn no_page(_: &Path) -> io::Result<Vec<u8>> {
-        Err(io::Error::other("this machine has no volume of EBS"))
-    }
-
-    fn recorded_page(_: &Path) -> io::Result<Vec<u8>> {
-        Ok(page(NUMBERS, &[]))
-    }
 
     /// A reader of directories in place of `/sys` and of udev's.
-    fn reader(dir: &Path, ask_page: AskPage) -> HostReader {
+    fn reader(dir: &Path) -> HostReader {
         HostReader {
             sys: dir.join("sys"),
             udev: dir.join("udev"),
             known: BTreeMap::new(),
-            ..HostReader::new(HostOptions::default(), ask_page)
+            ..HostReader::new(HostOptions::default())
         }
     }
 
@@ -211,8 +192,9 @@ mod tests {
 
     #[test]
     fn this_machine_is_read_without_what_node_exporter_leaves_out() {
-        let mut reader = HostReader::new(HostOptions::default(), no_page);
+        let mut reader = HostReader::new(HostOptions::default());
         let reading = reader.read();
+        assert_eq!((reading.refreshes, reader.read().refreshes), (1, 1), "the same space");
         assert!(reading.disks.iter().all(|disk| !is_device_excluded(&disk.statistics.name)));
         assert!(reading.file_systems.iter().all(|mount| !is_network(&mount.fs_type)));
         let types: Vec<_> = reading.file_systems.iter().map(|mount| mount.fs_type.as_str()).collect();
@@ -228,25 +210,10 @@ mod tests {
         put(&block.join("device/serial"), "vol0123456789abcdef0\n");
         put(&block.join("queue/rotational"), "0\n");
         put(&dir.path().join("udev/b259:1"), "E:ID_MODEL=Amazon Elastic Block Store\n");
-        let mut reader = reader(dir.path(), recorded_page);
+        let mut reader = reader(dir.path());
         let known = reader.known((259, 1), "nvme1n1");
         assert_eq!(known.volume_id.as_deref(), Some("vol-0123456789abcdef0"));
         assert_eq!((known.udev.model.as_str(), known.is_rotational), ("Amazon Elastic Block Store", false));
-        reader.file_systems = vec![HostFileSystem {
-            device: "/dev/nvme1n1".to_owned(),
-            mount_point: "/data".to_owned(),
-            fs_type: "xfs".to_owned(),
-            major: 259,
-            minor: 1,
-            is_read_only: false,
-            space: Ok(Space::default()),
-        }];
-        let volume = reader.ebs_volume("vol-0123456789abcdef0", (259, 1), "nvme1n1").unwrap();
-        assert_eq!((volume.mount_path.as_str(), volume.page.queue_length), ("/data", 12));
-        assert_eq!(reader.ebs_reads, EbsReads { asked: 1, failed: 0 });
-        reader.ask_page = no_page;
-        assert_eq!(reader.ebs_volume("vol-0123456789abcdef0", (259, 1), "nvme1n1"), None);
-        assert_eq!(reader.ebs_reads, EbsReads { asked: 2, failed: 1 });
     }
 
     #[test]
@@ -254,7 +221,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         put(&dir.path().join("sys/block/sda/queue/rotational"), "1\n");
         put(&dir.path().join("sys/block/sda/device/model"), "Virtual disk\n");
-        let mut reader = reader(dir.path(), no_page);
+        let mut reader = reader(dir.path());
         let known = reader.known((8, 0), "sda");
         assert_eq!(
             (known.volume_id, known.is_rotational, known.udev),

@@ -1,6 +1,7 @@
 //! What was read of a machine at one moment.
 
 use ebbtide_proc::{BlockStatistics, Mount, Pressure};
+use ebbtide_volume::Nanos;
 
 use super::ebs_page::EbsPage;
 use super::udev::UdevProperties;
@@ -12,6 +13,8 @@ pub struct HostReading {
     pub disks: Vec<HostDisk>,
     /// File systems, without those that node_exporter leaves out.
     pub file_systems: Vec<HostFileSystem>,
+    /// How often file systems were read: two readings with the same number have the same space.
+    pub refreshes: u64,
     /// How long processes waited.
     pub pressure: Pressure,
     /// EBS volumes that gave their statistics page.
@@ -20,6 +23,27 @@ pub struct HostReading {
     pub ebs_reads: EbsReads,
     /// The EC2 instance, such as `i-0123456789abcdef0`; empty where it was not named.
     pub instance_id: String,
+}
+
+/// An older page is not shown: it says nothing of now.
+const OLDEST_PAGE: Nanos = Nanos::from_secs(30);
+
+impl HostReading {
+    /// Adds the pages of EBS volumes whose devices are there, at a time by the clock of [`EbsVolume::read_at`]. A page that is older than
+    /// 30 s is left out.
+    pub fn add_pages(&mut self, pages: EbsPages, now: Nanos) {
+        let EbsPages { volumes, reads } = pages;
+        self.ebs_reads = reads;
+        for volume in volumes.into_iter().filter(|volume| now.since(volume.read_at) <= OLDEST_PAGE) {
+            let Some(disk) = self.disks.iter().find(|disk| disk.statistics.name == volume.device) else {
+                continue;
+            };
+            let number = (disk.statistics.major, disk.statistics.minor);
+            let mount = self.file_systems.iter().find(|mount| (mount.major, mount.minor) == number);
+            let mount_path = mount.map_or_else(String::new, |mount| mount.mount_point.clone());
+            self.ebs.push(EbsVolume { mount_path, ..volume });
+        }
+    }
 }
 
 /// A block device or a partition.
@@ -116,8 +140,19 @@ pub struct EbsVolume {
     pub device: String,
     /// Where the device itself is mounted; empty where it is not, or one of its partitions is.
     pub mount_path: String,
+    /// When the page was read, by the caller's clock.
+    pub read_at: Nanos,
     /// The page.
     pub page: EbsPage,
+}
+
+/// The newest pages of EBS volumes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EbsPages {
+    /// Volumes that gave a page, without the directories where they are mounted.
+    pub volumes: Vec<EbsVolume>,
+    /// How the reading went so far.
+    pub reads: EbsReads,
 }
 
 /// How the reading of statistics pages went since the program began.
@@ -136,6 +171,34 @@ mod tests {
     fn read(line: &[u8]) -> HostFileSystem {
         let mounts = ebbtide_proc::parse_mounts(line);
         HostFileSystem::of_mount(&mounts[0], Err("none".to_owned())).unwrap()
+    }
+
+    #[test]
+    fn a_page_is_that_of_a_device_that_is_there_and_no_old_one() {
+        let statistics = ebbtide_proc::parse_block_statistics(b" 259 1 nvme1n1 1 0 8 1 1 0 8 1 0 1 1\n");
+        let disks = statistics.into_iter().map(|statistics| HostDisk { statistics, ..HostDisk::default() });
+        let mounts = ebbtide_proc::parse_mounts(b"36 35 259:1 / /data rw - xfs /dev/nvme1n1 rw");
+        let mounted = HostFileSystem::of_mount(&mounts[0], Err("none".to_owned()));
+        let reading = HostReading {
+            disks: disks.collect(),
+            file_systems: mounted.into_iter().collect(),
+            ..HostReading::default()
+        };
+        let volume = |device: &str, second: u64| EbsVolume {
+            volume_id: format!("vol-{device}"),
+            device: device.to_owned(),
+            mount_path: String::new(),
+            read_at: Nanos::from_secs(second),
+            page: EbsPage::default(),
+        };
+        let shown = |volumes: Vec<EbsVolume>| {
+            let mut reading = reading.clone();
+            reading.add_pages(EbsPages { volumes, ..EbsPages::default() }, Nanos::from_secs(100));
+            reading.ebs.into_iter().map(|volume| (volume.device, volume.mount_path)).collect::<Vec<_>>()
+        };
+        let found = shown(vec![volume("nvme1n1", 70), volume("nvme2n1", 100)]);
+        assert_eq!(found, [("nvme1n1".to_owned(), "/data".to_owned())]);
+        assert_eq!(shown(vec![volume("nvme1n1", 69)]), []);
     }
 
     #[test]

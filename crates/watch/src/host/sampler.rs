@@ -13,8 +13,9 @@ use ebbtide_history::{
 use ebbtide_proc::{BlockStatistics, Pressure};
 use ebbtide_volume::Nanos;
 
-use super::ebs_page::EbsPage;
 use super::reading::{EbsVolume, HostDisk, HostFileSystem, HostReading};
+use crate::exceeded::ExceededTrack;
+use crate::reading::ExceededReading;
 
 /// Columns of a device, times in nanoseconds. Those of EBS have no value for other devices.
 const DEVICE_COLUMNS: [(&str, Aggregate, Number); 17] = {
@@ -70,17 +71,22 @@ pub struct HostSampler {
     /// The name of the machine, which is a label of each series.
     machine: String,
     before: Option<(Nanos, HostReading)>,
+    /// The space that was recorded last, by the number of its reading, and when.
+    spaced: Option<(Nanos, u64)>,
+    /// Times over limits, by the device.
+    exceeded: BTreeMap<String, ExceededTrack>,
 }
 
 impl HostSampler {
     /// One for a machine of this name.
     #[must_use]
     pub const fn new(machine: String) -> Self {
-        Self { machine, before: None }
+        Self { machine, before: None, spaced: None, exceeded: BTreeMap::new() }
     }
 
     /// The samples of a reading: what grew since the one before. None with the first one. `elapsed` is by a clock that never runs back.
     pub fn sample(&mut self, elapsed: Nanos, reading: HostReading) -> Vec<Sample> {
+        self.take_pages(&reading);
         let Some((earlier, before)) = self.before.take() else {
             self.before = Some((elapsed, reading));
             return Vec::new();
@@ -94,9 +100,12 @@ impl HostSampler {
         let mut samples: Vec<Sample> =
             Vec::with_capacity(reading.disks.len() + reading.file_systems.len() + 1);
         samples.extend(reading.disks.iter().filter_map(|disk| self.device(span, disk, &before, &reading)));
-        let mounted: BTreeMap<&str, &HostFileSystem> =
-            reading.file_systems.iter().map(|mount| (mount.mount_point.as_str(), mount)).collect();
-        samples.extend(mounted.into_values().filter_map(|mount| self.file_system(span, mount)));
+        // Space is read once a minute: what was recorded before is not recorded again.
+        if self.spaced.is_none_or(|(_, number)| number != reading.refreshes) {
+            let span = self.spaced.map_or(span, |(spaced, _)| elapsed.since(spaced));
+            self.spaced = Some((elapsed, reading.refreshes));
+            samples.extend(self.file_systems(span, &reading.file_systems));
+        }
         samples.push(self.pressure(span, &before.pressure, &reading.pressure));
         self.before = Some((elapsed, reading));
         samples
@@ -119,14 +128,42 @@ impl HostSampler {
         let mut values = vec![Some(span.0)];
         values.extend(growth(&earlier.statistics, &disk.statistics)?);
         values.push(Some(disk.statistics.in_flight));
-        let page = |reading: &HostReading| reading.ebs.iter().find(|volume| volume.device == name).cloned();
-        values.extend(page(now).map_or([None; 5], |volume| exceeded(page(before).as_ref(), &volume)));
+        let shares = self.exceeded.get(name).and_then(ExceededTrack::shares);
+        let spent = |place: usize| shares.map(|shares| part(span, shares[place]));
+        values.extend((0..4).map(spent));
+        let volume = now.ebs.iter().find(|volume| volume.device == name);
+        values.push(volume.map(|volume| volume.page.queue_length));
         Some(Sample {
             key: self.key(DEVICE, Some(("device", name))),
             kind: disk.udev.model.clone(),
             layout: Arc::clone(&DEVICE_LAYOUT),
             values: whole(&values),
         })
+    }
+
+    /// Takes the times over limits of all volumes. Pages are read less often than the counters: in each interval there is the part of it
+    /// that the last two pages give.
+    fn take_pages(&mut self, reading: &HostReading) {
+        self.exceeded.retain(|name, _| reading.disks.iter().any(|disk| disk.statistics.name == *name));
+        for disk in &reading.disks {
+            let name = &disk.statistics.name;
+            let track = self.exceeded.entry(name.clone()).or_default();
+            match reading.ebs.iter().find(|volume| volume.device == *name) {
+                Some(EbsVolume { volume_id, read_at, page, .. }) => {
+                    track.take(volume_id, Some(ExceededReading { read: *read_at, times: page.exceeded() }));
+                }
+                // Without a page now, nothing is known of this interval.
+                None => track.miss(),
+            }
+        }
+    }
+
+    /// File systems on block devices, each directory once: what is mounted later hides what was there.
+    fn file_systems(&self, span: Nanos, mounts: &[HostFileSystem]) -> Vec<Sample> {
+        let on_devices = mounts.iter().filter(|mount| mount.device.starts_with("/dev/"));
+        let mounted: BTreeMap<&str, &HostFileSystem> =
+            on_devices.map(|mount| (mount.mount_point.as_str(), mount)).collect();
+        mounted.into_values().filter_map(|mount| self.file_system(span, mount)).collect()
     }
 
     fn file_system(&self, span: Nanos, mount: &HostFileSystem) -> Option<Sample> {
@@ -212,23 +249,10 @@ fn grown_ns(before_ms: u64, now_ms: u64) -> Option<u64> {
     Some(grown_ms.saturating_mul(1_000_000))
 }
 
-/// The times over limits of a volume between two pages, and its queue now. None for the times without a page of before, and where the
-/// volume was attached anew.
-fn exceeded(before: Option<&EbsVolume>, now: &EbsVolume) -> [Option<u64>; 5] {
-    let earlier = before.filter(|before| before.volume_id == now.volume_id && now.page.follows(&before.page));
-    let times = |page: &EbsPage| {
-        [
-            page.volume_iops_exceeded,
-            page.volume_throughput_exceeded,
-            page.instance_iops_exceeded,
-            page.instance_throughput_exceeded,
-        ]
-    };
-    let queue = Some(now.page.queue_length);
-    let Some(earlier) = earlier else { return [None, None, None, None, queue] };
-    let (before, now) = (times(&earlier.page), times(&now.page));
-    let grown = |place: usize| Some(now[place].since(before[place]).0);
-    [grown(0), grown(1), grown(2), grown(3), queue]
+/// A share of a time, ns.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of a time is a time")]
+fn part(span: Nanos, share: f64) -> u64 {
+    (span.0 as f64 * share).round() as u64
 }
 
 #[cfg(test)]
@@ -236,6 +260,7 @@ mod tests {
     use ebbtide_proc::{Flushes, Stall};
 
     use super::*;
+    use crate::host::ebs_page::EbsPage;
     use crate::host::reading::Space;
     use crate::host::udev::UdevProperties;
 
@@ -312,19 +337,30 @@ mod tests {
     }
 
     #[test]
-    fn a_volume_has_its_times_over_limits_as_long_as_its_attachment_lasts() {
-        let volume = |id: &str, us: u64| EbsVolume {
-            volume_id: id.to_owned(),
-            device: "nvme1n1".to_owned(),
-            mount_path: String::new(),
-            page: EbsPage { volume_iops_exceeded: Nanos::from_us(us), queue_length: 9, ..EbsPage::default() },
+    fn a_volume_has_its_times_over_limits_also_between_its_pages_and_none_of_an_old_page() {
+        let mut sampler = HostSampler::new("db1".to_owned());
+        let mut seconds = |second: u64, page: Option<(u64, u64)>| {
+            let ebs = page.map(|(read_s, exceeded_ms)| EbsVolume {
+                volume_id: "vol-1".to_owned(),
+                device: "nvme1n1".to_owned(),
+                mount_path: String::new(),
+                read_at: Nanos::from_secs(read_s),
+                page: EbsPage {
+                    volume_iops_exceeded: Nanos::from_ms(exceeded_ms),
+                    queue_length: 9,
+                    ..EbsPage::default()
+                },
+            });
+            let reading = HostReading { ebs: ebs.into_iter().collect(), ..reading(disk(second, "a")) };
+            let samples = sampler.sample(Nanos::from_secs(second), reading);
+            ["volume_iops_exceeded", "volume_queue"].map(|name| value(&samples, DEVICE, name))
         };
-        let first = volume("vol-1", 1_000_000);
-        assert_eq!(exceeded(None, &first), [None, None, None, None, Some(9)]);
-        let grown = exceeded(Some(&first), &volume("vol-1", 1_250_000));
-        assert_eq!(grown, [Some(250_000_000), Some(0), Some(0), Some(0), Some(9)]);
-        assert_eq!(exceeded(Some(&first), &volume("vol-2", 1_250_000))[0], None, "another volume");
-        assert_eq!(exceeded(Some(&first), &volume("vol-1", 10))[0], None, "attached anew");
+        assert_eq!(seconds(10, Some((10, 1_000))), [None, None], "the first reading");
+        assert_eq!(seconds(11, Some((10, 1_000))), [None, Some(9.0)]);
+        assert_eq!(seconds(20, Some((20, 3_500)))[0], Some(0.25 * 9e9), "a quarter of the 9 s of the sample");
+        assert_eq!(seconds(21, Some((20, 3_500)))[0], Some(0.25e9));
+        assert_eq!(seconds(22, None), [None, None]);
+        assert_eq!(seconds(30, Some((30, 10)))[0], None, "attached anew");
     }
 
     #[test]
@@ -342,7 +378,11 @@ mod tests {
         };
         let reading = |us| HostReading {
             pressure: Pressure { io: stall(us), memory: None, ..Pressure::default() },
-            file_systems: vec![mount(70), mount(60)],
+            file_systems: vec![
+                mount(70),
+                mount(60),
+                HostFileSystem { device: "tmpfs".to_owned(), mount_point: "/run".to_owned(), ..mount(50) },
+            ],
             ..HostReading::default()
         };
         sampler.sample(Nanos::from_secs(1), reading(10));
@@ -362,5 +402,9 @@ mod tests {
         // A total that fell is no growth.
         let samples = sampler.sample(Nanos::from_secs(3), reading(5));
         assert_eq!(value(&samples, MACHINE, "io_waiting"), None);
+        assert_eq!(value(&samples, FILE_SYSTEM, "available_bytes"), None, "its space was not read again");
+        let refreshed = HostReading { refreshes: 1, ..reading(6) };
+        let samples = sampler.sample(Nanos::from_secs(62), refreshed);
+        assert_eq!(value(&samples, FILE_SYSTEM, SPAN), Some(60e9), "since the sample before");
     }
 }

@@ -79,6 +79,7 @@ mod tests {
             volume_id: "vol-0123456789abcdef0".to_owned(),
             device: "nvme1n1".to_owned(),
             mount_path: "/data".to_owned(),
+            read_at: ebbtide_volume::Nanos::ZERO,
             page: EbsPage::parse(&page(NUMBERS, &bins)).unwrap(),
         };
         HostReading {
@@ -89,6 +90,7 @@ mod tests {
                 file_system("/data", Ok(space)),
                 file_system("/gone", Err("mountpoint timeout".to_owned())),
             ],
+            refreshes: 1,
             pressure: Pressure { cpu: Some(all), io: Some(all), memory: Some(all), irq: Some(all) },
             ebs: vec![volume],
             ebs_reads: EbsReads { asked: 7, failed: 2 },

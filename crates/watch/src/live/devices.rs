@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ebbtide_volume::{Nanos, OpStats};
 
 use crate::host::{HostDisk, HostFileSystem, HostReading};
-use crate::reading::{DeviceReading, ExceededTimes, FileSystemReading, VolumeLimits};
+use crate::reading::{DeviceReading, ExceededReading, FileSystemReading, VolumeLimits};
 
 /// The devices of a machine. `limits` has what devices may do, by their names.
 pub(super) fn devices(host: &HostReading, limits: &BTreeMap<String, VolumeLimits>) -> Vec<DeviceReading> {
@@ -14,7 +14,7 @@ pub(super) fn devices(host: &HostReading, limits: &BTreeMap<String, VolumeLimits
 
 fn device(disk: &HostDisk, host: &HostReading, limits: &BTreeMap<String, VolumeLimits>) -> DeviceReading {
     let counted = &disk.statistics;
-    let page = host.ebs.iter().find(|volume| volume.device == counted.name).map(|volume| &volume.page);
+    let volume = host.ebs.iter().find(|volume| volume.device == counted.name);
     let ops = |ops: u64, sectors: u64, ms: u64| OpStats {
         ops,
         bytes: sectors.saturating_mul(512),
@@ -26,15 +26,12 @@ fn device(disk: &HostDisk, host: &HostReading, limits: &BTreeMap<String, VolumeL
         read: ops(counted.reads, counted.read_sectors, counted.read_ms),
         write: ops(counted.writes, counted.written_sectors, counted.write_ms),
         flush_ops: counted.flushes.map_or(0, |flushes| flushes.count),
+        discard_ops: counted.discards.map_or(0, |discards| discards.count),
         queue: counted.in_flight,
         busy: millis(counted.busy_ms),
         queue_time: millis(counted.queue_ms),
-        exceeded: page.map(|page| ExceededTimes {
-            volume_iops: page.volume_iops_exceeded,
-            volume_throughput: page.volume_throughput_exceeded,
-            instance_iops: page.instance_iops_exceeded,
-            instance_throughput: page.instance_throughput_exceeded,
-        }),
+        exceeded: volume
+            .map(|volume| ExceededReading { read: volume.read_at, times: volume.page.exceeded() }),
         // The statistics page has no credits.
         credit_share: None,
         limits: limits.get(&counted.name).copied().unwrap_or_default(),

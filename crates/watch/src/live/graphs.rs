@@ -125,7 +125,7 @@ const SERVER_PLOTS: [Plot; 8] = [
     },
 ];
 
-const STORAGE_PLOTS: [Plot; 4] = [
+const STORAGE_PLOTS: [Plot; 5] = [
     Plot {
         key: "throughput",
         title: "Throughput",
@@ -146,6 +146,19 @@ const STORAGE_PLOTS: [Plot; 4] = [
         unit: "share",
         logarithmic: false,
         lines: &[("throttled", Figures::Share("throttled"))],
+    },
+    // The same of a device, whose four limits have a column each. A series has one of both.
+    Plot {
+        key: "throttled",
+        title: "Time over a limit",
+        unit: "share",
+        logarithmic: false,
+        lines: &[
+            ("volume IOPS", Figures::Share("volume_iops_exceeded")),
+            ("volume throughput", Figures::Share("volume_throughput_exceeded")),
+            ("instance IOPS", Figures::Share("instance_iops_exceeded")),
+            ("instance throughput", Figures::Share("instance_throughput_exceeded")),
+        ],
     },
     Plot {
         key: "credits",

@@ -3,7 +3,7 @@
 use ebbtide_control::ObservedVolume;
 use ebbtide_volume::Stats;
 
-use crate::reading::{InstanceReading, LatencyFloor, VolumeLimits, VolumeReading};
+use crate::reading::{InstanceReading, LatencyFloor, Throttling, VolumeLimits, VolumeReading};
 
 /// An attached volume of Ebbtide's own.
 #[derive(Debug, Clone, PartialEq)]
@@ -54,7 +54,7 @@ impl OwnVolume {
             name: self.name.clone(),
             epoch: self.epoch.clone(),
             stats: self.stats,
-            counts_throttling: true,
+            throttling: Throttling::Counted,
             limits: self.limits,
         }
     }

@@ -2,6 +2,7 @@
 
 use ebbtide_volume::{Nanos, OpStats, RateLimit, Stats};
 
+use crate::exceeded::ExceededTrack;
 use crate::reading::VolumeReading;
 use crate::view::StorageView;
 
@@ -15,6 +16,7 @@ const NO_CREDITS: f64 = 0.005;
 pub(super) struct StorageTrack {
     last: Option<(String, Stats)>,
     step: Option<StorageStep>,
+    exceeded: ExceededTrack,
     /// When the newest reading was taken, by the caller's clock.
     seen: Nanos,
 }
@@ -26,11 +28,9 @@ pub(super) struct StorageStep {
     read: OpStats,
     write: OpStats,
     queue_time: Nanos,
-    /// Over the volume's IOPS and throughput, then over those of the instance.
-    exceeded: [Nanos; 4],
 }
 
-/// Names of the limits, in the order of [`StorageStep::exceeded`].
+/// Names of the limits, in the order of [`ExceededTrack::shares`].
 const CAUSES: [&str; 4] = ["volume IOPS", "volume throughput", "instance IOPS", "instance throughput"];
 
 impl StorageTrack {
@@ -43,8 +43,18 @@ impl StorageTrack {
         }
         let before = self.last.replace((reading.epoch.clone(), now)).filter(is_same_life);
         self.step = before.and_then(|(_, before)| StorageStep::between(&before, &now));
+        self.exceeded.take(&reading.epoch, reading.exceeded());
         self.seen = elapsed;
         true
+    }
+
+    /// Writes into a view which share of the time requests waited for a limit, and for which one; nothing where that is not known.
+    pub(super) fn show_throttling(&self, view: &mut StorageView) {
+        let Some(shares) = self.exceeded.shares() else { return };
+        let longest = shares.iter().zip(CAUSES).max_by(|first, second| first.0.total_cmp(second.0));
+        let (share, cause) = longest.map_or((0.0, ""), |(share, cause)| (*share, cause));
+        view.throttled = Some(share);
+        view.limited_by = (share > 0.0).then(|| cause.to_owned());
     }
 
     /// What happened between the last two readings; None after the first one, and where the counters began again.
@@ -75,17 +85,11 @@ impl StorageStep {
             read: ops(&before.read, &after.read)?,
             write: ops(&before.write, &after.write)?,
             queue_time: grown(before.queue_time, after.queue_time)?,
-            exceeded: [
-                grown(before.volume_iops_exceeded, after.volume_iops_exceeded)?,
-                grown(before.volume_throughput_exceeded, after.volume_throughput_exceeded)?,
-                grown(before.instance_iops_exceeded, after.instance_iops_exceeded)?,
-                grown(before.instance_throughput_exceeded, after.instance_throughput_exceeded)?,
-            ],
         })
     }
 
     /// Writes the figures of the interval into a view.
-    pub(super) fn show(&self, view: &mut StorageView, counts_throttling: bool) {
+    pub(super) fn show(&self, view: &mut StorageView) {
         let seconds = self.span.as_secs_f64();
         let mean = |ops: &OpStats| (ops.ops > 0).then(|| ops.time.as_secs_f64() / ops.ops as f64);
         view.reads = Some(self.read.ops as f64 / seconds);
@@ -95,12 +99,6 @@ impl StorageStep {
         view.read_s = mean(&self.read);
         view.write_s = mean(&self.write);
         view.queue = Some(self.queue_time.as_secs_f64() / seconds);
-        if counts_throttling {
-            let longest = self.exceeded.iter().zip(CAUSES).max_by_key(|(time, _)| **time);
-            let (time, cause) = longest.map_or((Nanos::ZERO, ""), |(time, cause)| (*time, cause));
-            view.throttled = Some((time.as_secs_f64() / seconds).min(1.0));
-            view.limited_by = (time > Nanos::ZERO).then(|| cause.to_owned());
-        }
     }
 }
 
@@ -113,7 +111,7 @@ pub(super) fn allowed(limit: RateLimit, credit_share: Option<f64>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reading::VolumeLimits;
+    use crate::reading::{Throttling, VolumeLimits};
 
     fn reading(epoch: &str, at_s: u64, ops: u64) -> VolumeReading {
         let read = OpStats { ops, bytes: ops * 4_096, time: Nanos::from_ms(ops) };
@@ -128,7 +126,7 @@ mod tests {
             name: "db".to_owned(),
             epoch: epoch.to_owned(),
             stats,
-            counts_throttling: true,
+            throttling: Throttling::Counted,
             limits,
         }
     }
@@ -154,7 +152,7 @@ mod tests {
             assert!(track.take(Nanos::from_secs(at_s), &reading(epoch, at_s, ops)));
             let mut view = StorageView::default();
             if let Some(step) = track.step() {
-                step.show(&mut view, true);
+                step.show(&mut view);
             }
             reads.push(view.reads);
         }
@@ -177,12 +175,31 @@ mod tests {
         track.take(Nanos::from_secs(1), &reading("1", 1, 0));
         track.take(Nanos::from_secs(2), &reading("1", 2, 500));
         let mut view = StorageView::default();
-        track.step().unwrap().show(&mut view, true);
+        track.step().unwrap().show(&mut view);
+        track.show_throttling(&mut view);
         assert_eq!((view.throttled, view.limited_by.as_deref()), (Some(0.5), Some("volume IOPS")));
         assert_eq!((view.read_s, view.write_s), (Some(0.001), None));
-        let mut view = StorageView::default();
-        track.step().unwrap().show(&mut view, false);
-        assert_eq!((view.throttled, view.limited_by), (None, None), "it is not counted");
+        // Pages of a device are read less often than its counters: the share stays, and one that is missing is no zero.
+        let device = |at_s: u64, ops, throttling| {
+            let VolumeReading { name, epoch, stats, limits, .. } = reading("1", at_s, ops);
+            VolumeReading { name, epoch, stats, throttling, limits }
+        };
+        let shown = |track: &StorageTrack| {
+            let mut view = StorageView::default();
+            track.show_throttling(&mut view);
+            view.throttled
+        };
+        let mut track = StorageTrack::default();
+        for (at_s, ops, throttling, expected) in [
+            (10, 1_000, Throttling::ReadAt(Nanos::from_secs(10)), None),
+            (20, 6_000, Throttling::ReadAt(Nanos::from_secs(20)), Some(0.5)),
+            (21, 6_000, Throttling::ReadAt(Nanos::from_secs(20)), Some(0.5)),
+            (22, 6_000, Throttling::Unknown, None),
+            (30, 9_000, Throttling::ReadAt(Nanos::from_secs(30)), Some(0.3)),
+        ] {
+            track.take(Nanos::from_secs(at_s), &device(at_s, ops, throttling));
+            assert_eq!(shown(&track), expected, "at {at_s} s");
+        }
     }
 
     #[test]

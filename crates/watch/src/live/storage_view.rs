@@ -39,7 +39,10 @@ pub(super) fn storage_view(
         ..StorageView::default()
     };
     if let Some(step) = track.step().filter(|_| is_fresh) {
-        step.show(&mut view, reading.counts_throttling);
+        step.show(&mut view);
+    }
+    if is_fresh {
+        track.show_throttling(&mut view);
     }
     view
 }
@@ -58,7 +61,7 @@ mod tests {
     use ebbtide_volume::Nanos;
 
     use super::*;
-    use crate::reading::VolumeLimits;
+    use crate::reading::{Throttling, VolumeLimits};
 
     #[test]
     fn credits_end_at_the_load_that_was_seen_also_before_the_alarms_know_enough() {
@@ -93,7 +96,7 @@ mod tests {
                 name: "db".to_owned(),
                 epoch: String::new(),
                 stats,
-                counts_throttling: true,
+                throttling: Throttling::Counted,
                 limits,
             }
         };

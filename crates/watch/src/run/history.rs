@@ -6,6 +6,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::{fs, io, thread};
 
 use ebbtide_history::{Sample, SampleOptions, Samples};
+use ebbtide_text::rough;
 
 use super::error::RunError;
 use super::worker::{Slot, unix_ms};
@@ -84,7 +85,10 @@ fn write_all(
 ) {
     let mut complaints = Complaints::default();
     let mut note = |outcome: Result<(), String>| {
-        show_fault(&mut faults.lock(), outcome.as_ref().err(), history.lost());
+        let mut faults = faults.lock();
+        show_fault(&mut faults, outcome.as_ref().err(), history.lost());
+        show_limit(&mut faults, history.limited_to_ms(unix_ms()));
+        drop(faults);
         complaints.take(SUBJECT, outcome).iter().for_each(|line| say(line));
     };
     while let Ok((now_ms, samples)) = waiting.recv() {
@@ -106,14 +110,32 @@ fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     texts.join(": ")
 }
 
-/// Shows that the history is not written, for as long as that is so.
+/// Shows that the history is not written, for as long as that is so, and what was given up, which stays so.
 fn show_fault(faults: &mut Vec<SourceFault>, error: Option<&String>, lost: u64) {
     faults.retain(|fault| fault.subject != SUBJECT);
+    if error.is_none() && lost > 0 {
+        faults.push(SourceFault {
+            subject: SUBJECT.to_owned(),
+            figure: format!("{lost} points that were given up"),
+            reason: "the history could not be written, or not soon enough".to_owned(),
+            remedy: String::new(),
+        });
+    }
     faults.extend(error.map(|error| SourceFault {
         subject: SUBJECT.to_owned(),
         figure: format!("what happens now; {lost} points were given up so far"),
         reason: error.clone(),
         remedy: "make room on its disk, or name another directory with --history".to_owned(),
+    }));
+}
+
+/// Shows that seconds were deleted before their day was over, where more series are recorded than the limit of bytes has room for.
+fn show_limit(faults: &mut Vec<SourceFault>, kept_ms: Option<u64>) {
+    faults.extend(kept_ms.map(|kept_ms| SourceFault {
+        subject: SUBJECT.to_owned(),
+        figure: format!("seconds that are older than {}", rough(kept_ms as f64 / 1_000.0)),
+        reason: "so many are recorded that 2 GiB have no room for a day of them; minutes are kept".to_owned(),
+        remedy: "watch fewer servers with one history: --history names another directory".to_owned(),
     }));
 }
 
@@ -130,7 +152,11 @@ mod tests {
         assert_eq!(faults.len(), 1);
         assert!(faults[0].figure.contains("4 points") && faults[0].reason == full);
         show_fault(&mut faults, None, 4);
+        assert!(faults.len() == 1 && faults[0].figure.contains("4 points"), "what was lost stays shown");
+        show_fault(&mut faults, None, 0);
         assert!(faults.is_empty());
+        show_limit(&mut faults, Some(5 * 3_600_000));
+        assert_eq!(faults[0].figure, "seconds that are older than 5 h");
     }
 
     #[test]

@@ -22,12 +22,14 @@ use ebbtide_proc::process::own_usage;
 use super::error::RunError;
 use super::servers::{WatchedServer, volume_limits};
 use super::worker::{Clock, Slot, every};
-use crate::host::{HostOptions, HostReader, Placement, placements};
+use crate::host::{EbsDevice, EbsPages, HostOptions, HostReader, PageReader, Placement, placements};
 use crate::live::{HostLook, Looks, OwnLook, OwnVolume, ServerLook, ServerState, SourceFault, Unanswered};
 use crate::reading::VolumeLimits;
 
 /// How often mounts, properties of devices and the space of file systems are read.
 const REFRESH: Duration = Duration::from_secs(60);
+/// How often it is looked which EBS volumes are to be asked for their statistics page.
+const PAGE_LOOK: Duration = Duration::from_secs(1);
 /// How long the server of the home may take to name its volumes.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// A server that has not answered for so long hangs: a statement is waited for 5 s, and a connection for 40 s.
@@ -86,6 +88,8 @@ pub struct SourceOptions<'a> {
     pub interval: Duration,
     /// The clock of all of them.
     pub clock: Clock,
+    /// Whether EBS volumes are asked for their statistics pages.
+    pub has_ebs_pages: bool,
     /// What ends it.
     pub stop: &'a Cancel,
 }
@@ -101,7 +105,7 @@ impl Sources {
         catalog: Catalog,
         options: &SourceOptions<'_>,
     ) -> Result<Self, RunError> {
-        let SourceOptions { interval, clock, stop } = options;
+        let SourceOptions { interval, clock, has_ebs_pages, stop } = options;
         let sources = Self {
             servers: servers.iter().map(ServerSlot::new).collect(),
             clock: *clock,
@@ -114,6 +118,9 @@ impl Sources {
             every("server", *interval, stop, move || reader.read())?;
         }
         let mut reader = MachineReader::new(sources.host.clone(), *clock);
+        if *has_ebs_pages {
+            every("EBS pages", PAGE_LOOK, stop, reader.page_work())?;
+        }
         every("machine", *interval, stop, move || reader.read())?;
         if let Some(home) = home {
             let mut reader = OwnReader {
@@ -246,25 +253,43 @@ struct MachineReader {
     /// Made on its own thread: the first look at file systems may take a second for each.
     reader: Option<HostReader>,
     slot: Slot<Option<HostLook>>,
+    /// The EBS volumes that there are, and their pages.
+    volumes: Slot<Vec<EbsDevice>>,
+    pages: Slot<EbsPages>,
     clock: Clock,
     refreshed: Duration,
 }
 
 impl MachineReader {
-    const fn new(slot: Slot<Option<HostLook>>, clock: Clock) -> Self {
-        Self { reader: None, slot, clock, refreshed: Duration::ZERO }
+    fn new(slot: Slot<Option<HostLook>>, clock: Clock) -> Self {
+        let (volumes, pages) = (Slot::default(), Slot::default());
+        Self { reader: None, slot, volumes, pages, clock, refreshed: Duration::ZERO }
+    }
+
+    /// What a thread of its own does again and again: it asks the volumes for their pages. A device that does not answer delays no counter.
+    fn page_work(&self) -> impl FnMut() + Send + use<> {
+        let (volumes, pages, clock) = (self.volumes.clone(), self.pages.clone(), self.clock);
+        let mut reader = PageReader::new(ebs_log_page);
+        move || {
+            let devices = volumes.lock().clone();
+            let read = reader.read(&devices, || clock.elapsed().into());
+            *pages.lock() = read;
+        }
     }
 
     fn read(&mut self) {
         let now = self.clock.elapsed();
         let is_new = self.reader.is_none();
-        let reader = self.reader.get_or_insert_with(|| HostReader::new(HostOptions::default(), ebs_log_page));
+        let reader = self.reader.get_or_insert_with(|| HostReader::new(HostOptions::default()));
         if !is_new && now.saturating_sub(self.refreshed) >= REFRESH {
             reader.refresh();
             self.refreshed = now;
         }
-        let reading = Arc::new(reader.read());
-        *self.slot.lock() = Some(HostLook { elapsed: self.clock.elapsed().into(), reading });
+        // Rates are of the time between two readings of the counters: whatever else is read takes its own time.
+        let (mut reading, elapsed) = reader.read_with(|| self.clock.elapsed().into());
+        *self.volumes.lock() = reader.volumes().to_vec();
+        reading.add_pages(self.pages.lock().clone(), elapsed);
+        *self.slot.lock() = Some(HostLook { elapsed, reading: Arc::new(reading) });
     }
 }
 

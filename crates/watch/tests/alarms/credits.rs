@@ -2,7 +2,7 @@
 
 use ebbtide_volume::{Accounting, Io, Limits, Merge, Nanos, Op, RateLimit, Volume};
 use ebbtide_watch::alarm::{AlarmState, CreditForecast};
-use ebbtide_watch::reading::{ReadingSet, VolumeLimits, VolumeReading};
+use ebbtide_watch::reading::{ReadingSet, Throttling, VolumeLimits, VolumeReading};
 use rand_core::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -64,7 +64,7 @@ impl Watch {
             name: "modelled".to_owned(),
             epoch: "1".to_owned(),
             stats: self.volume.stats(Nanos::from_secs(second)),
-            counts_throttling: true,
+            throttling: Throttling::Counted,
             limits,
         };
         self.watched.second += STEP;

@@ -3,7 +3,8 @@
 use ebbtide_volume::Nanos;
 use ebbtide_watch::alarm::AlarmState;
 use ebbtide_watch::reading::{
-    Answer, CheckVerdict, FileSystemReading, ReadingSet, ReplicaReading, ThreadState, VolumeLimits,
+    Answer, CheckVerdict, FileSystemReading, ReadingSet, ReplicaReading, ThreadState, Throttling,
+    VolumeLimits,
 };
 
 use crate::planted::{GP2, ST1, checks, found, instance, provisioned, spend};
@@ -124,7 +125,8 @@ const STORAGE: &[Situation] = &[
     Situation {
         name: "a device whose type is not known, at its usual latency, quick at night",
         play: |watched| {
-            (watched.volume.limits, watched.volume.counts_throttling) = (VolumeLimits::default(), false);
+            (watched.volume.limits, watched.volume.throttling) =
+                (VolumeLimits::default(), Throttling::Unknown);
             watched.storage(2_400, Pace { read_s: 0.000_4, write_s: 0.000_5, ..Pace::USUAL });
             watched.storage(1_200, Pace { read_s: 0.001_2, write_s: 0.001_9, ..Pace::USUAL });
         },

@@ -4,7 +4,7 @@ use ebbtide_volume::{InstanceLimits, Nanos, RateLimit};
 use ebbtide_watch::alarm::RULES;
 use ebbtide_watch::reading::{
     Answer, CheckReading, CheckVerdict, InstanceReading, LatencyFloor, ReadingSet, ReplicaReading,
-    ThreadState, VolumeLimits,
+    ThreadState, Throttling, VolumeLimits,
 };
 
 use crate::support::{Pace, ServerPace, Situation, Watched, play, replica};
@@ -189,7 +189,8 @@ const STORAGE: &[Situation] = &[
     Situation {
         name: "a device without a known type becomes slower than it was",
         play: |watched| {
-            (watched.volume.limits, watched.volume.counts_throttling) = (VolumeLimits::default(), false);
+            (watched.volume.limits, watched.volume.throttling) =
+                (VolumeLimits::default(), Throttling::Unknown);
             watched.storage(2_400, Pace { read_s: 0.000_3, write_s: 0.000_4, ..Pace::USUAL });
             watched.storage(240, Pace { read_s: 0.000_3, write_s: 0.004, ..Pace::USUAL });
         },

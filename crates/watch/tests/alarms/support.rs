@@ -7,7 +7,7 @@ use ebbtide_volume::{Nanos, OpStats, RateLimit, Stats};
 use ebbtide_watch::alarm::{AlarmState, Alarms, Event};
 use ebbtide_watch::reading::{
     Answer, FileSystemReading, LatencyFloor, Moment, ReadingSet, ReplicaReading, ServerCounters,
-    ServerReading, ThreadState, VolumeLimits, VolumeReading,
+    ServerReading, ThreadState, Throttling, VolumeLimits, VolumeReading,
 };
 
 pub(crate) const GIB: u64 = 1 << 30;
@@ -99,7 +99,7 @@ impl Watched {
                 name: "shop-data".to_owned(),
                 epoch: "1".to_owned(),
                 stats: Stats::default(),
-                counts_throttling: true,
+                throttling: Throttling::Counted,
                 limits,
             },
             mariadb: false,

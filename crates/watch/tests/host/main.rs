@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -146,10 +145,6 @@ fn parse_series(text: &str) -> Series {
     (name.to_owned(), labels)
 }
 
-fn no_page(_: &Path) -> io::Result<Vec<u8>> {
-    Err(io::Error::other("pages of EBS are not compared"))
-}
-
 /// Names of families that both have.
 fn shared_families(ours: &Values, theirs: &Values) -> BTreeSet<String> {
     let names = |values: &Values| values.series.keys().map(|(name, _)| name.clone()).collect::<BTreeSet<_>>();
@@ -163,7 +158,7 @@ fn names_labels_and_values_are_those_of_node_exporter() {
         return;
     };
     let options = HostOptions { has_network: true, ..HostOptions::default() };
-    let mut reader = HostReader::new(options, no_page);
+    let mut reader = HostReader::new(options);
     let mut read = |absent: &[&str]| {
         reader.refresh();
         Values::parse(&host_text(&reader.read(), &[])).without(absent)
