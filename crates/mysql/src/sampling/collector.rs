@@ -20,10 +20,11 @@ pub enum Collector {
     Variables,
     /// Replication as the server's columns have it, a row for each source.
     Replica,
+    /// The threads that receive transactions, with the times of these. They are asked first: what is received meanwhile would seem to
+    /// wait for longer than it does.
+    Receivers,
     /// The threads that apply transactions, with the times of these.
     Appliers,
-    /// The threads that receive transactions, with the times of these.
-    Receivers,
     /// InnoDB's counters that are on.
     InnodbMetrics,
     /// Compression of pages.
@@ -42,8 +43,8 @@ impl Collector {
         Self::Status,
         Self::Variables,
         Self::Replica,
-        Self::Appliers,
         Self::Receivers,
+        Self::Appliers,
         Self::InnodbMetrics,
         Self::PageCompression,
         Self::CompressedPool,

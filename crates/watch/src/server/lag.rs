@@ -86,9 +86,11 @@ pub fn lags(reading: &Reading) -> Vec<ReplicaLag> {
         Some(appliers) => &appliers.value,
         None => &[],
     };
-    let receivers: &[Receiver] = match &reading.receivers {
-        Some(receivers) => &receivers.value,
-        None => &[],
+    // What was received after the appliers were asked is not applied in what they said: a transaction that came to a quiet replica just
+    // now would be as late as the one before it is old.
+    let receivers: &[Receiver] = match (&reading.receivers, &reading.appliers) {
+        (Some(receivers), Some(appliers)) if receivers.at <= appliers.at => &receivers.value,
+        _ => &[],
     };
     replica.value.iter().map(|row| lag(row, appliers, receivers)).collect()
 }
@@ -245,6 +247,27 @@ mod tests {
         );
         let nothing_yet = vec![applier(none(), none())];
         assert_eq!(by_times(nothing_yet, none()), (Some(7.0), LagEvidence::SecondsBehind));
+    }
+
+    #[test]
+    fn a_transaction_that_comes_to_a_quiet_replica_is_no_lag_of_an_hour() {
+        let hour_old = transaction("u:8", "t", Some(3_600_000_000));
+        let queued = transaction("u:9", "t", Some(1_000));
+        let reading = |receivers_s: u64, appliers_s: u64| Reading {
+            replica: timed(vec![mysql("Yes", "Yes", Some("0"))]),
+            receivers: Some(Timed {
+                at: Duration::from_secs(receivers_s),
+                value: vec![Receiver { running: true, queued: queued.clone(), ..Receiver::default() }],
+            }),
+            appliers: Some(Timed {
+                at: Duration::from_secs(appliers_s),
+                value: vec![applier(hour_old.clone(), Transaction::default())],
+            }),
+            ..Reading::default()
+        };
+        let found = |receivers_s, appliers_s| lags(&reading(receivers_s, appliers_s)).remove(0).seconds;
+        assert_eq!(found(2, 1), Some(0.0), "the appliers were asked before it came");
+        assert_eq!(found(1, 2), Some(3_600.0), "it waits");
     }
 
     #[test]
