@@ -2,7 +2,7 @@
 
 use ebbtide_text::{figure, percent, rough};
 
-use crate::alarm::{RULES, Rule, Side, ValueUnit};
+use crate::alarm::{RULES, Rule, Side, ValueUnit, fed_with};
 
 /// The page docs/generated/alarms.md.
 #[must_use]
@@ -10,8 +10,8 @@ pub fn alarms_page() -> String {
     let mut page = format!(
         "# The alarms of `ebbtide watch`\n\n\
          Made of the table in `crates/watch/src/alarm/table.rs`; a test holds the two together. There are {} rules. How to use them:\n\
-         [watch.md](../watch.md).\n\n\
-         | Rule | Watches | ALARM | OK | Severity | Check | Why |\n|---|---|---|---|---|---|---|\n",
+         [watch.md](../watch.md). A rule that is not fed yet never alarms.\n\n\
+         | Rule | Watches | ALARM | OK | Severity | Check | Why | Fed by `watch` with |\n|---|---|---|---|---|---|---|---|\n",
         RULES.len()
     );
     RULES.iter().for_each(|rule| page.push_str(&row(rule)));
@@ -38,7 +38,7 @@ fn row(rule: &Rule) -> String {
     };
     let sooner = at_zero.map_or_else(String::new, |seconds| format!("; 0 s, {}", after(seconds)));
     format!(
-        "| `{}` | {} | {raise}, {}{sooner} | {clear}, {} | {} | {} | {} |\n",
+        "| `{}` | {} | {raise}, {}{sooner} | {clear}, {} | {} | {} | {} | {} |\n",
         rule.name,
         cell(rule.watches),
         after(rule.alarm_after_s),
@@ -46,6 +46,7 @@ fn row(rule: &Rule) -> String {
         rule.severity.name(),
         rule.check.unwrap_or("-"),
         cell(rule.reason),
+        fed_with(rule.id),
     )
 }
 

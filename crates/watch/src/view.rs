@@ -113,7 +113,7 @@ pub struct RedoView {
     pub used_bytes: Option<f64>,
     /// Bytes written a second.
     pub written: Option<f64>,
-    /// Seconds until writes wait for the checkpoint, at this rate without flushing.
+    /// Seconds until the server flushes before all else, at the growth of the last minute; 0 while it is there.
     pub sync_flush_s: Option<f64>,
 }
 

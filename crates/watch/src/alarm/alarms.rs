@@ -7,15 +7,14 @@ use ebbtide_volume::Nanos;
 use crate::alarm::credit::CreditForecast;
 use crate::alarm::event::{Alarm, Event, EventCause, Judgement, Subject};
 use crate::alarm::rule::{AlarmState, Rule, RuleId, SubjectKind, Verdict};
-use crate::alarm::server::{RedoForecast, ServerHistory, judge_replica};
+use crate::alarm::server::{ServerHistory, judge_replica};
 use crate::alarm::silence::{Silence, silenced_until};
 use crate::alarm::space::{SpaceForecast, SpaceHistory};
 use crate::alarm::table::rule;
 use crate::alarm::timer::Timer;
 use crate::alarm::volume::{InstanceHistory, VolumeHistory};
 use crate::reading::{
-    Answer, CheckReading, CheckVerdict, FileSystemReading, LatencyFloor, Moment, ReadingSet, ServerCounters,
-    VolumeReading,
+    Answer, CheckReading, CheckVerdict, FileSystemReading, LatencyFloor, Moment, ReadingSet, VolumeReading,
 };
 
 /// What was not seen for so long is forgotten, with its alarms.
@@ -171,12 +170,6 @@ impl Alarms {
     pub fn floor(&self, reading: &VolumeReading) -> Option<LatencyFloor> {
         let now = self.last?;
         self.volumes.get(&reading.name)?.floor(reading, now)
-    }
-
-    /// What is known of a server's redo log; None where it does not show it.
-    #[must_use]
-    pub fn redo_forecast(&self, server: &str, counters: &ServerCounters) -> Option<RedoForecast> {
-        self.servers.get(server)?.redo(counters)
     }
 
     /// What is forecast of a file system; None: too little was seen.

@@ -4,7 +4,7 @@ use crate::alarm::alarms::Alarms;
 use crate::alarm::rule::{AlarmState, SubjectKind};
 use crate::exposition::{Exposition, Label, Number};
 use crate::family::{Family, FamilyKind};
-use crate::reading::{Answer, ReadingSet};
+use crate::reading::ReadingSet;
 
 /// State of an alarm.
 const ALARM_STATE: Family = Family {
@@ -13,6 +13,16 @@ const ALARM_STATE: Family = Family {
     unit: "-1, 0 or 1",
     labels: &["rule", "subject", "kind", "severity"],
     help: "State of an alarm: 1 for ALARM, 0 for OK, -1 for INSUFFICIENT_DATA.",
+    source: "the alarms of `watch`",
+};
+
+/// Value of an alarm.
+const ALARM_VALUE: Family = Family {
+    name: "ebbtide_alarm_value",
+    kind: FamilyKind::Gauge,
+    unit: "as the rule counts",
+    labels: &["rule", "subject", "kind"],
+    help: "The value that is compared with the thresholds of an alarm's rule; absent where it is not known.",
     source: "the alarms of `watch`",
 };
 
@@ -46,16 +56,6 @@ const LATENCY_FLOOR: Family = Family {
     source: "the volume's model, or its counters",
 };
 
-/// When the sync flush begins.
-const REDO_SYNC_FLUSH: Family = Family {
-    name: "ebbtide_redo_sync_flush_seconds",
-    kind: FamilyKind::Gauge,
-    unit: "seconds",
-    labels: &["server"],
-    help: "Time until a server flushes pages before all else, at the growth of the checkpoint's age in the last minute; 0 while it does.",
-    source: "the checkpoint's age and the age at which the server flushes",
-};
-
 /// When a file system is full.
 const FILE_SYSTEM_FULL: Family = Family {
     name: "ebbtide_file_system_full_seconds",
@@ -67,14 +67,8 @@ const FILE_SYSTEM_FULL: Family = Family {
 };
 
 /// All of them, in the order of the text.
-pub const ALARM_FAMILIES: &[Family] = &[
-    ALARM_STATE,
-    CREDITS_END_YESTERDAY,
-    INSTANCE_CREDITS_END,
-    LATENCY_FLOOR,
-    REDO_SYNC_FLUSH,
-    FILE_SYSTEM_FULL,
-];
+pub const ALARM_FAMILIES: &[Family] =
+    &[ALARM_STATE, ALARM_VALUE, CREDITS_END_YESTERDAY, INSTANCE_CREDITS_END, LATENCY_FLOOR, FILE_SYSTEM_FULL];
 
 /// The text of these families, in the format of [`CONTENT_TYPE`](crate::CONTENT_TYPE), after [`Alarms::observe`] has taken a reading.
 #[must_use]
@@ -94,15 +88,18 @@ pub fn alarm_text(alarms: &mut Alarms, reading: &ReadingSet) -> String {
         ];
         text.add(&ALARM_STATE, &labels, Number::Real(state));
     }
+    // The last value of an alarm that knows nothing any more is old.
+    for alarm in alarms.all().filter(|alarm| alarm.state != AlarmState::InsufficientData) {
+        let Some(value) = alarm.value else { continue };
+        let labels: [Label<'_>; 3] = [
+            ("rule", alarm.rule),
+            ("subject", alarm.subject.name.as_str()),
+            ("kind", kind_word(alarm.subject.kind)),
+        ];
+        text.add(&ALARM_VALUE, &labels, Number::Real(value));
+    }
     add_credits(&mut text, alarms, reading);
     add_floors(&mut text, alarms, reading);
-    for server in &reading.servers {
-        let Answer::Counters(counters) = &server.answer else { continue };
-        let redo = alarms.redo_forecast(&server.name, counters);
-        if let Some(seconds) = redo.and_then(|redo| redo.sync_in_s) {
-            text.add(&REDO_SYNC_FLUSH, &[("server", server.name.as_str())], Number::Real(seconds));
-        }
-    }
     for file_system in &reading.file_systems {
         let forecast = alarms.space_forecast(file_system);
         if let Some(seconds) = forecast.and_then(|forecast| forecast.full_in_s) {
@@ -159,7 +156,7 @@ const fn kind_word(kind: SubjectKind) -> &'static str {
 mod tests {
     use ebbtide_volume::Nanos;
 
-    use crate::reading::{Moment, ServerReading};
+    use crate::reading::{Answer, Moment, ServerReading};
 
     use super::*;
 
@@ -180,6 +177,12 @@ mod tests {
         let text = alarm_text(&mut alarms, &reading);
         let line = "ebbtide_alarm_state{rule=\"server_down\",subject=\"db \\\"1\\\"\",kind=\"server\",severity=\"critical\"} 1\n";
         assert!(text.contains(line), "{text}");
+        let line = "ebbtide_alarm_value{rule=\"server_down\",subject=\"db \\\"1\\\"\",kind=\"server\"} 1\n";
+        assert!(text.contains(line), "{text}");
+        assert!(
+            !text.contains("ebbtide_alarm_value{rule=\"server_restarted\""),
+            "its state is not known: {text}"
+        );
         assert!(
             text.contains("rule=\"server_restarted\"") && text.contains("severity=\"warning\"} -1"),
             "{text}"

@@ -40,7 +40,6 @@ pub use families::{ALARM_FAMILIES, alarm_text};
 pub use rule::{
     AlarmSeverity, AlarmState, Query, Rule, RuleId, Side, SubjectKind, Threshold, ValueUnit, Verdict,
 };
-pub use server::RedoForecast;
 pub use silence::Silence;
 pub use space::SpaceForecast;
-pub use table::{RULES, rule, rule_of_name};
+pub use table::{RULES, fed_with, rule, rule_of_name};

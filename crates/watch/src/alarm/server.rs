@@ -9,6 +9,7 @@ use crate::alarm::rule::{RuleId, Verdict};
 use crate::alarm::table::rule;
 use crate::alarm::window::Window;
 use crate::reading::{Answer, Moment, ReplicaReading, ServerCounters, ServerReading, ThreadState};
+use crate::server::RedoUse;
 
 /// Means are of this time.
 const MINUTE: Nanos = Nanos::from_secs(60);
@@ -52,17 +53,17 @@ struct ServerStep {
 
 /// What is known of a redo log.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct RedoForecast {
+pub(crate) struct RedoForecast {
     /// Redo since the checkpoint, bytes.
-    pub age_bytes: f64,
+    pub(crate) age_bytes: f64,
     /// Where the server flushes before all else, bytes.
-    pub sync_bytes: f64,
+    pub(crate) sync_bytes: f64,
     /// Growth of the age, bytes a second; None: too little was seen.
-    pub growth_per_s: Option<f64>,
+    pub(crate) growth_per_s: Option<f64>,
     /// Seconds until the sync flush; 0 while it goes on; None: not at this growth, or not known.
-    pub sync_in_s: Option<f64>,
+    pub(crate) sync_in_s: Option<f64>,
     /// As `redo_nearly_full` counts: the share, and on MariaDB from 10.5 on what lies above its usual one.
-    pub fullness: f64,
+    pub(crate) fullness: f64,
 }
 
 impl ServerHistory {
@@ -96,10 +97,14 @@ impl ServerHistory {
         let sync_bytes = rates.checkpoint_age_max.or(counters.redo_sync_bytes).filter(|most| *most > 0.0)?;
         let growth_per_s = self.age_growth();
         let is_flushing = self.mean(|step| step.sync_flushed).is_some_and(|(pages, _)| pages > 0.0);
-        let ahead = growth_per_s
-            .filter(|growth| *growth > 0.0)
-            .map(|growth| (sync_bytes - age_bytes).max(0.0) / growth);
-        let sync_in_s = if is_flushing || age_bytes >= sync_bytes { Some(0.0) } else { ahead };
+        // The law is that of views and metrics.
+        let redo = RedoUse {
+            used_bytes: Some(age_bytes),
+            sync_flush_bytes: Some(sync_bytes),
+            growth_per_s,
+            ..RedoUse::default()
+        };
+        let sync_in_s = if is_flushing { Some(0.0) } else { redo.seconds_to_sync_flush() };
         let share = age_bytes / sync_bytes;
         let fullness = if counters.flushes_late() { mariadb_fullness(share) } else { share };
         Some(RedoForecast { age_bytes, sync_bytes, growth_per_s, sync_in_s, fullness })

@@ -68,9 +68,9 @@ pub const RULES: &[Rule] = &[
         check: Some("E02"),
         advice: "Modify the volume to gp3 while it is in use, enlarge it, or stop what loads it.",
         query: Query {
-            value: "max by (volume) (max_over_time(ebbtide_volume_credits_end_seconds[5m]))",
+            value: "ebbtide_alarm_value{rule=\"credits_end\"}",
             besides: "",
-            labels: &["volume"],
+            labels: &["subject"],
         },
     },
     Rule {
@@ -133,9 +133,9 @@ pub const RULES: &[Rule] = &[
         check: Some("E03"),
         advice: "Raise the IOPS or the throughput of the volume, whichever holds it back, or send it fewer requests at a time.",
         query: Query {
-            value: "rate(ebbtide_volume_queue_time_seconds_total[1m]) / on (volume) clamp_min(max by (volume) (ebbtide_volume_limit_iops{scope=\"volume\"}) * on (volume) ebbtide_volume_latency_floor_seconds{operation=\"write\"}, 1)",
+            value: "ebbtide_alarm_value{rule=\"queue_length\"}",
             besides: "",
-            labels: &["volume"],
+            labels: &["subject"],
         },
     },
     throttled!(
@@ -195,11 +195,7 @@ pub const RULES: &[Rule] = &[
         severity: Warning,
         check: Some("E05"),
         advice: "Look at the limits that hold requests back. Below them another type of volume is faster, and more IOPS are not.",
-        query: Query {
-            value: "rate(ebbtide_volume_write_time_seconds_total[1m]) / rate(ebbtide_volume_writes_completed_total[1m]) / on (volume) ebbtide_volume_latency_floor_seconds{operation=\"write\"}",
-            besides: "and on (volume) rate(ebbtide_volume_writes_completed_total[1m]) >= 10 and on (volume) rate(ebbtide_volume_write_time_seconds_total[1m]) / rate(ebbtide_volume_writes_completed_total[1m]) >= 0.002",
-            labels: &["volume"],
-        },
+        query: Query { value: "ebbtide_alarm_value{rule=\"latency\"}", besides: "", labels: &["subject"] },
     },
     Rule {
         id: RuleId::IoStalled,
@@ -217,11 +213,7 @@ pub const RULES: &[Rule] = &[
         severity: Critical,
         check: None,
         advice: "Look at the volume's status and its faults. Fail over if it does not come back.",
-        query: Query {
-            value: "(ebbtide_volume_queue_length > bool 0) * on (volume) ((rate(ebbtide_volume_reads_completed_total[1m]) + rate(ebbtide_volume_writes_completed_total[1m])) == bool 0)",
-            besides: "",
-            labels: &["volume"],
-        },
+        query: Query { value: "ebbtide_alarm_value{rule=\"io_stalled\"}", besides: "", labels: &["subject"] },
     },
     Rule {
         id: RuleId::ServerDown,
@@ -321,9 +313,9 @@ pub const RULES: &[Rule] = &[
         check: Some("R02"),
         advice: "Enlarge the redo log (online from MySQL 8.0.30 and MariaDB 10.9 on), or let pages be flushed earlier.",
         query: Query {
-            value: "(mysql_global_status_innodb_redo_log_current_lsn - mysql_global_status_innodb_redo_log_checkpoint_lsn) / (0.83 * mysql_global_variables_innodb_redo_log_capacity) or mysql_global_status_innodb_checkpoint_age / mysql_global_status_innodb_checkpoint_max_age * (0.85 / 0.97)",
+            value: "ebbtide_alarm_value{rule=\"redo_nearly_full\"}",
             besides: "",
-            labels: &["instance"],
+            labels: &["subject"],
         },
     },
     Rule {
@@ -341,7 +333,11 @@ pub const RULES: &[Rule] = &[
         severity: Critical,
         check: Some("R01"),
         advice: "Enlarge the redo log, or slow down what writes.",
-        query: Query { value: "ebbtide_redo_sync_flush_seconds", besides: "", labels: &["server"] },
+        query: Query {
+            value: "ebbtide_alarm_value{rule=\"redo_sync_flush\"}",
+            besides: "",
+            labels: &["subject"],
+        },
     },
     Rule {
         id: RuleId::FreePageWaits,
@@ -490,6 +486,36 @@ pub const RULES: &[Rule] = &[
         },
     },
 ];
+
+/// What `ebbtide watch` feeds a rule with. What is not fed never alarms there.
+#[must_use]
+pub const fn fed_with(id: RuleId) -> &'static str {
+    match id {
+        RuleId::CreditsEnd | RuleId::CreditsEndYesterday => {
+            "volumes of Ebbtide alone: neither the kernel nor a device reports the credits of a real one"
+        }
+        RuleId::InstanceCreditsEnd => "not fed yet: nothing of instances is read",
+        RuleId::QueueLength => {
+            "volumes of Ebbtide, and devices whose volume `--volume` or the file of names has"
+        }
+        RuleId::ThrottledVolumeIops
+        | RuleId::ThrottledVolumeThroughput
+        | RuleId::ThrottledInstanceIops
+        | RuleId::ThrottledInstanceThroughput => "volumes of Ebbtide, and EBS volumes on Nitro, as root",
+        RuleId::Latency | RuleId::IoStalled => "volumes of Ebbtide, and devices",
+        RuleId::DiskFull | RuleId::DiskFills => "file systems on block devices",
+        RuleId::DoctorCheck => "not fed yet: the doctor is not run by it",
+        RuleId::ReplicaStopped | RuleId::ReplicaLag => "replicas",
+        RuleId::ServerDown
+        | RuleId::ServerHangs
+        | RuleId::LoginRefused
+        | RuleId::ServerRestarted
+        | RuleId::RedoNearlyFull
+        | RuleId::RedoSyncFlush
+        | RuleId::FreePageWaits
+        | RuleId::LogWaits => "servers",
+    }
+}
 
 /// The row of a rule.
 #[must_use]

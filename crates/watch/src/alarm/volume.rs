@@ -277,7 +277,11 @@ impl Seen<'_> {
             latency(floor_s * 1e6)
         );
         let judgement = of_value(RuleId::Latency, times, reason);
-        if mean_s < SHORT_S { Judgement { verdict: Verdict::Clear, ..judgement } } else { judgement }
+        if mean_s < SHORT_S {
+            // No value that a query would compare with the threshold.
+            return Judgement { verdict: Verdict::Clear, value: None, ..judgement };
+        }
+        judgement
     }
 }
 

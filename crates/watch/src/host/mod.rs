@@ -27,8 +27,8 @@ mod text;
 mod udev;
 
 pub use ebs_page::{EbsPage, EbsPageError};
-pub use placement::{NamedDevices, Placement, PlacementError, placements};
 pub use pages::{AskPage, EbsDevice, PageReader};
+pub use placement::{NamedDevices, Placement, PlacementError, placements};
 pub use reader::{HostOptions, HostReader};
 pub use reading::{EbsPages, EbsReads, EbsVolume, HostDisk, HostFileSystem, HostReading, Space};
 pub use sampler::HostSampler;

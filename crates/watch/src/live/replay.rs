@@ -81,6 +81,10 @@ impl ReplaySource {
         self.samples.store().replay(self.tier, Selector::default(), &(start_ms..end_ms), |_, points| {
             points.iter().for_each(|point| show(&mut view, point));
         })?;
+        // Space is recorded once a minute: until the next time it is shown as it was.
+        if self.tier == Tier::Second && view.file_systems.is_empty() {
+            view.file_systems.clone_from(&self.view.read().file_systems);
+        }
         *next += 1;
         *self.view.write() = Arc::new(view);
         Ok(true)

@@ -74,7 +74,7 @@ fn show_redo(view: &mut ServerView, track: &ServerTrack) {
         capacity_bytes,
         used_bytes: redo.used_bytes,
         written: redo.written_per_s,
-        sync_flush_s: redo.headroom_seconds(),
+        sync_flush_s: redo.seconds_to_sync_flush(),
     });
 }
 

@@ -108,7 +108,7 @@ fn figures(sheet: &mut Sheet, server: &ServerView) {
             ("Redo since the last checkpoint", bytes(redo.used_bytes)),
             ("Redo used", share(redo_share(redo))),
             ("Redo written", byte_rate(redo.written)),
-            ("Writes wait for the checkpoint in", span(redo.sync_flush_s)),
+            ("Sync flush in", span(redo.sync_flush_s)),
         ]);
     }
     sheet.end();
