@@ -87,7 +87,7 @@ pub(crate) struct WatchArgs {
     #[arg(long, value_name = "RULE[:SUBJECT]=UNTIL")]
     pub(super) silence: Vec<SilenceWish>,
     /// Whether EBS volumes on Nitro are asked for their statistics page, every 10 s: a command to the device, for root alone
-    #[arg(long, value_name = "on|off", default_value = "on")]
+    #[arg(long, value_name = "on|off", default_value = "on", hide_possible_values = true)]
     pub(super) ebs_statistics: Switch,
     /// The label node_name of each metric, which PMM's dashboards need; servers then have service_name, too
     #[arg(long, value_name = "NAME")]

@@ -66,6 +66,23 @@ fn graphs_have_what_was_recorded_and_a_gap_where_the_server_was_started_again() 
 }
 
 #[test]
+fn time_over_limits_is_even_between_pages_on_screens_and_in_graphs() {
+    let (_dir, samples, mut world) = recorded();
+    world.has_page = true;
+    record(&mut world, &samples, 60);
+    samples.flush().unwrap();
+    let source = world.watcher.source();
+    let view = source.view();
+    let device = view.storage.iter().find(|storage| storage.name == "nvme1n1").unwrap();
+    assert!(device.throttled.is_some_and(|share| (share - 0.02).abs() < 1e-9), "{device:?}");
+    let graphs = last_minute(&world, &source, Subject::Storage("nvme1n1".to_owned()));
+    let lines = &graph(&graphs, "throttled").lines;
+    let shares: Vec<f64> = lines[0].values.iter().flatten().copied().collect();
+    assert!((48..=51).contains(&shares.len()), "from the second page on: {shares:?}");
+    assert!(shares.iter().all(|share| (share - 0.02).abs() < 1e-6), "{shares:?}");
+}
+
+#[test]
 fn a_replay_shows_what_was_shown() {
     let (_dir, samples, mut world) = recorded();
     record(&mut world, &samples, 30);

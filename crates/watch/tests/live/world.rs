@@ -8,7 +8,7 @@ use ebbtide_observe::metric::Maker;
 use ebbtide_observe::{Role, Variables, Version};
 use ebbtide_proc::parse_block_statistics;
 use ebbtide_volume::{Nanos, OpStats, RateLimit, Stats};
-use ebbtide_watch::host::{HostDisk, HostReading, Placement, UdevProperties};
+use ebbtide_watch::host::{EbsPage, EbsVolume, HostDisk, HostReading, Placement, UdevProperties};
 use ebbtide_watch::live::{
     HostLook, Looks, OwnLook, OwnVolume, ServerLook, ServerState, Tick, WatchOptions, Watcher,
 };
@@ -37,6 +37,8 @@ pub(crate) struct World {
     /// What it answered last: a server that does not answer keeps it.
     pub(crate) answered: (u64, u64),
     pub(crate) has_device: bool,
+    /// Whether the device gives its statistics page, every 10 s: it is over its IOPS for 20 ms of each second.
+    pub(crate) has_page: bool,
     pub(crate) device_ops: u64,
     pub(crate) serial: String,
     pub(crate) has_volume: bool,
@@ -64,6 +66,7 @@ impl World {
             statements: 1_000_000,
             answered: (50_000, 1_000_000),
             has_device: true,
+            has_page: false,
             device_ops: 5_000_000,
             serial: "vol0123456789abcdef0".to_owned(),
             has_volume: true,
@@ -166,7 +169,19 @@ impl World {
         let statistics = parse_block_statistics(line.as_bytes()).remove(0);
         HostReading {
             disks: vec![HostDisk { statistics, udev, is_rotational: false }],
+            ebs: self.has_page.then(|| self.page()).into_iter().collect(),
             ..HostReading::default()
+        }
+    }
+
+    fn page(&self) -> EbsVolume {
+        let read_s = self.second / 10 * 10;
+        EbsVolume {
+            volume_id: "vol-0123456789abcdef0".to_owned(),
+            device: "nvme1n1".to_owned(),
+            mount_path: String::new(),
+            read_at: Nanos::from_secs(read_s),
+            page: EbsPage { volume_iops_exceeded: Nanos::from_ms(read_s * 20), ..EbsPage::default() },
         }
     }
 
