@@ -172,8 +172,14 @@ impl ExceededReading {
     /// where no time passed or more than two minutes, and where a time fell: then the volume was attached anew.
     #[must_use]
     pub fn shares_since(&self, earlier: &Self) -> Option<[f64; 4]> {
+        let is_near = self.read.since(earlier.read) <= Self::LONGEST_GAP;
+        if is_near { self.means_since(earlier) } else { None }
+    }
+
+    /// The same over however long a time, between whose ends there were other readings.
+    pub(crate) fn means_since(&self, earlier: &Self) -> Option<[f64; 4]> {
         let passed = self.read.since(earlier.read);
-        if passed == Nanos::ZERO || passed > Self::LONGEST_GAP {
+        if passed == Nanos::ZERO {
             return None;
         }
         let mut shares = [0.0; 4];

@@ -136,7 +136,7 @@ impl VolumeHistory {
         }
         let reading = |entry: &(Nanos, ExceededTimes)| ExceededReading { read: entry.0, times: entry.1 };
         let (first, last) = (reading(self.exceeded.oldest()?), reading(self.exceeded.newest()?));
-        Some(ExceededMinute { shares: last.shares_since(&first)?, seconds: covered.as_secs_f64() })
+        Some(ExceededMinute { shares: last.means_since(&first)?, seconds: covered.as_secs_f64() })
     }
 
     fn take_credits(&mut self, now: Nanos, reading: &VolumeReading) {
