@@ -138,6 +138,7 @@ fn watcher(args: &WatchArgs, plan: ServerPlan, recorded: Option<Arc<Samples>>, c
         node_name: args.node_name.clone(),
         has_service_name: args.node_name.is_some() || plan.servers.len() > 1,
         volumes: plan.volumes,
+        interval: args.interval.into(),
         build: [env!("CARGO_PKG_VERSION"), env!("EBBTIDE_COMMIT")],
     };
     let mut watcher = Watcher::new(options, recorded);

@@ -7,6 +7,7 @@ use ebbtide_history::{DEVICE, FILE_SYSTEM, HistoryError, Replayed, SERVER, Sampl
 use parking_lot::{Mutex, RwLock};
 
 use super::columns::{STORAGE, gauge, server_of, storage_of};
+use super::gone::with_gone;
 use super::graphs::{History, graphs};
 use crate::view::{FileSystemView, Graph, NotSeenView, Range, Subject, View, ViewSource};
 
@@ -113,8 +114,8 @@ impl ViewSource for ReplaySource {
     }
 
     fn graphs(&self, subject: &Subject, range: Range) -> Vec<Graph> {
-        let view = self.view();
         let store = self.samples.store();
+        let view = with_gone(&store, &self.machine, self.view(), subject);
         graphs(&History { store: &store, machine: &self.machine, view: &view }, subject, range)
     }
 }

@@ -66,6 +66,26 @@ fn graphs_have_what_was_recorded_and_a_gap_where_the_server_was_started_again() 
 }
 
 #[test]
+fn a_server_and_a_volume_that_have_gone_keep_their_graphs() {
+    let (_dir, samples, mut world) = recorded();
+    record(&mut world, &samples, 70);
+    samples.flush().unwrap();
+    let options = WatchOptions { machine: "db1".to_owned(), build: ["0.0.0", ""], ..WatchOptions::default() };
+    let watcher = Watcher::new(options, Some(Arc::clone(&samples)));
+    let (second, has_volume) = (world.second, false);
+    let mut later = World { watcher, second, has_volume, ..World::named("another") };
+    later.run(2);
+    let source = later.watcher.source();
+    let graphs = last_minute(&later, &source, Subject::Server("shop".to_owned()));
+    assert!(graph(&graphs, "statements").lines[0].values.iter().flatten().count() > 50);
+    let graphs = last_minute(&later, &source, Subject::Storage("shop-data".to_owned()));
+    assert!(graph(&graphs, "iops").lines[1].values.iter().flatten().count() > 50);
+    for unknown in [Subject::Server("shop-data".to_owned()), Subject::Storage("shop".to_owned())] {
+        assert!(last_minute(&later, &source, unknown).is_empty());
+    }
+}
+
+#[test]
 fn a_replay_shows_what_was_shown() {
     let (_dir, samples, mut world) = recorded();
     record(&mut world, &samples, 30);
