@@ -59,6 +59,15 @@ impl ReplaySource {
         self.tier.seconds()
     }
 
+    /// Shows the last interval, without those before it.
+    ///
+    /// # Errors
+    /// The history cannot be read.
+    pub fn seek_end(&self) -> Result<(), HistoryError> {
+        *self.next.lock() = self.numbers.end - 1;
+        self.advance().map(|_| ())
+    }
+
     /// Shows the next interval. Returns false at the end, which stays shown.
     ///
     /// # Errors

@@ -109,6 +109,21 @@ fn a_replay_shows_what_was_shown() {
 }
 
 #[test]
+fn the_last_moment_of_a_replay_is_shown_without_those_before_it_and_the_file_is_only_read() {
+    let (dir, samples, mut world) = recorded();
+    record(&mut world, &samples, 30);
+    samples.flush().unwrap();
+    let reader = Arc::new(Samples::open_read_only(dir.path()).unwrap());
+    let end_ms = u64::try_from(world.moment().unix_s).unwrap() * 1_000;
+    let replay = ReplaySource::new(reader, "db1".to_owned(), &(end_ms - 10_000..end_ms), end_ms).unwrap();
+    replay.seek_end().unwrap();
+    let view = replay.view();
+    assert_eq!(view.unix_s, world.moment().unix_s - 1);
+    assert_eq!(view.servers[0].statements, Some(STATEMENTS as f64));
+    assert!(!replay.advance().unwrap(), "it is the end");
+}
+
+#[test]
 fn a_scrape_has_each_family_once_under_the_names_of_the_exporters() {
     let mut world = World::new();
     world.run(90);
