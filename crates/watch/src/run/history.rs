@@ -8,7 +8,8 @@ use std::{fs, io, thread};
 use ebbtide_history::{Sample, SampleOptions, Samples};
 
 use super::error::RunError;
-use super::worker::{Slot, unix_ms};
+use super::faults::Faults;
+use super::worker::unix_ms;
 use crate::live::{Complaints, SUBJECTS, SourceFault};
 
 /// Seconds of samples that wait for a disk that does not answer.
@@ -42,7 +43,7 @@ impl HistoryWriter {
     /// A thread cannot be started.
     pub(super) fn start(
         history: Option<Arc<Samples>>,
-        faults: Slot<Vec<SourceFault>>,
+        faults: Faults,
         say: impl Fn(&str) + Send + 'static,
     ) -> io::Result<Self> {
         let Some(history) = history else { return Ok(Self { samples: None, thread: None, left_out: 0 }) };
@@ -76,15 +77,10 @@ impl Drop for HistoryWriter {
     }
 }
 
-fn write_all(
-    history: &Samples,
-    waiting: &Receiver<(u64, Vec<Sample>)>,
-    faults: &Slot<Vec<SourceFault>>,
-    say: impl Fn(&str),
-) {
+fn write_all(history: &Samples, waiting: &Receiver<(u64, Vec<Sample>)>, faults: &Faults, say: impl Fn(&str)) {
     let mut complaints = Complaints::default();
     let mut note = |outcome: Result<(), String>| {
-        show_fault(&mut faults.lock(), outcome.as_ref().err(), history.lost());
+        faults.set(SUBJECT, fault(outcome.as_ref().err(), history.lost()));
         complaints.take(SUBJECT, outcome).iter().for_each(|line| say(line));
     };
     while let Ok((now_ms, samples)) = waiting.recv() {
@@ -106,15 +102,14 @@ fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     texts.join(": ")
 }
 
-/// Shows that the history is not written, for as long as that is so.
-fn show_fault(faults: &mut Vec<SourceFault>, error: Option<&String>, lost: u64) {
-    faults.retain(|fault| fault.subject != SUBJECT);
-    faults.extend(error.map(|error| SourceFault {
+/// That the history is not written; None where it is.
+fn fault(error: Option<&String>, lost: u64) -> Option<SourceFault> {
+    error.map(|error| SourceFault {
         subject: SUBJECT.to_owned(),
         figure: format!("what happens now; {lost} points were given up so far"),
         reason: error.clone(),
         remedy: "make room on its disk, or name another directory with --history".to_owned(),
-    }));
+    })
 }
 
 #[cfg(test)]
@@ -122,22 +117,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fault_is_shown_for_as_long_as_it_lasts() {
-        let mut faults = Vec::new();
+    fn a_history_that_is_not_written_is_a_fault_with_what_was_given_up() {
         let full = "database or disk is full".to_owned();
-        show_fault(&mut faults, Some(&full), 3);
-        show_fault(&mut faults, Some(&full), 4);
-        assert_eq!(faults.len(), 1);
-        assert!(faults[0].figure.contains("4 points") && faults[0].reason == full);
-        show_fault(&mut faults, None, 4);
-        assert!(faults.is_empty());
+        let shown = fault(Some(&full), 4).unwrap();
+        assert!(shown.figure.contains("4 points") && shown.reason == full);
+        assert_eq!(fault(None, 4), None);
     }
 
     #[test]
     fn what_was_handed_over_is_written_before_the_end() {
         let dir = tempfile::tempdir().unwrap();
         let history = open_history(dir.path()).unwrap();
-        let mut writer = HistoryWriter::start(Some(history), Slot::default(), |_| {}).unwrap();
+        let mut writer = HistoryWriter::start(Some(history), Faults::default(), |_| {}).unwrap();
         writer.write(Vec::new());
         drop(writer);
         assert!(dir.path().join(ebbtide_history::FILE).is_file());
