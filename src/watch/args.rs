@@ -56,7 +56,7 @@ pub(crate) struct WatchArgs {
     /// can be asked for the limits of a real volume. Its burst credits are not known: they are not forecast
     #[arg(long, value_name = "[ROLE=]SPEC", value_parser = parse_volume)]
     pub(super) volume: Vec<(Role, String)>,
-    /// How often everything is read, 1s to 24h
+    /// How often everything is read, 1s to 60s; with --once up to 24h
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_interval)]
     pub(super) interval: Duration,
     /// Look twice, an interval apart, and print one screen: the worst alarm first. An alarm that needs a longer look is not raised

@@ -42,6 +42,9 @@ use crate::refusal::{refuse, refused};
 use crate::signals::cancel_on;
 use crate::text::note;
 
+/// The longest interval of a watch that goes on: rules count seconds, and what happened between two looks is not known.
+const LONGEST_INTERVAL: Duration = Duration::from_secs(60);
+
 /// Watches servers and storage, shows the history, or writes files for others. `home` is the home where it is there already;
 /// `directory` is where it is, or would be.
 ///
@@ -60,10 +63,7 @@ pub(crate) fn run(
         Some(WatchCommand::Rules(out)) => return files::write(&out.out, files::Kind::Rules, json),
         None => {}
     }
-    let ends_with_screen = args.once || args.run_for.is_some();
-    if json && !ends_with_screen {
-        return Err(Refusal::usage("--json needs an end: --once, or --for TIME").into());
-    }
+    check(args, json)?;
     let stop = cancel_on(signals())?;
     let history = args.history.as_ref();
     if let Some(span) = &args.replay {
@@ -97,6 +97,21 @@ pub(crate) fn run(
     watch(args, watcher, &Arc::new(sources), recorded, &stop, color, json)
 }
 
+/// Refuses options that contradict each other.
+fn check(args: &WatchArgs, json: bool) -> Result<()> {
+    let ends_with_screen = args.once || args.run_for.is_some();
+    if json && !ends_with_screen {
+        return Err(Refusal::usage("--json needs an end: --once, or --for TIME").into());
+    }
+    if args.interval > LONGEST_INTERVAL && !args.once {
+        let interval = ebbtide_text::rough(args.interval.as_secs_f64());
+        let message =
+            format!("--interval of {interval} is too long for a watch that goes on: give 1s to 60s");
+        return Err(Refusal::usage(message).hint("--once takes up to 24h").into());
+    }
+    Ok(())
+}
+
 /// The signals that end it in order; one that this process was started to outlive, as `nohup` does, is none of them.
 fn signals() -> impl Iterator<Item = c_int> {
     let hangup = !ebbtide_proc::process::ignores(SIGHUP.unsigned_abs());
@@ -124,6 +139,7 @@ fn watcher(args: &WatchArgs, plan: ServerPlan, recorded: Option<Arc<Samples>>, c
         node_name: args.node_name.clone(),
         has_service_name: args.node_name.is_some() || plan.servers.len() > 1,
         volumes: plan.volumes,
+        interval: args.interval.into(),
         build: [env!("CARGO_PKG_VERSION"), env!("EBBTIDE_COMMIT")],
     };
     let mut watcher = Watcher::new(options, recorded);

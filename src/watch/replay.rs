@@ -29,7 +29,7 @@ pub(super) fn run(
     let replay = Replay::open(directory, &(span.from_ms..span.to_ms)).map_err(refused)?;
     let is_drawn = terminal::is_possible();
     if !is_drawn && args.listen.is_none() {
-        let view = replay.to_end(stop).map_err(refused)?;
+        let view = replay.last_moment().map_err(refused)?;
         print(&document(&view), text_options(color, args.details), "")?;
         return Ok(Exit::Clean);
     }

@@ -143,6 +143,7 @@ fn credits_that_end_soon_raise_an_alarm_with_the_time() {
 fn what_cannot_be_is_refused_with_what_to_do() {
     let home = Home::new();
     home.run_line("watch --json").refused(2, &["--json needs an end", "--once"]);
+    home.run_line("watch --interval 2m --for 5m").refused(2, &["--interval of 2 min", "1s to 60s"]);
     home.run_line("watch --silence nothing=2h --once").refused(2, &["no alarm has the rule 'nothing'"]);
     home.run_line("watch --listen 0.0.0.0:1").refused(2, &["is no loopback address"]);
     home.run_line("watch --webhook https://127.0.0.1/ --for 1s").refused(2, &["--alarm-command"]);

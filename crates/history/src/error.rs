@@ -20,6 +20,16 @@ pub enum HistoryError {
         /// The latest version that this program knows.
         known: i64,
     },
+    /// An earlier version of this program wrote the file, which is only read.
+    #[error(
+        "{FILE} has version {found}, and {known} is read; a program that records into it brings it up: begin ebbtide watch once"
+    )]
+    Earlier {
+        /// The version found.
+        found: i64,
+        /// The version that is read.
+        known: i64,
+    },
     /// A series or a layout that cannot be read.
     #[error("{FILE} is damaged: row {id} of {table}")]
     Damaged {

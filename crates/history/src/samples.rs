@@ -210,14 +210,25 @@ impl Samples {
     /// # Errors
     /// As [`Store::open`].
     pub fn open(home: &Path, options: SampleOptions) -> Result<Self, HistoryError> {
-        let store = Store::open(home, options.durability, options.most_points)?;
-        Ok(Self {
+        Ok(Self::new(Store::open(home, options.durability, options.most_points)?, options))
+    }
+
+    /// Opens the history of a home to read it alone. What is recorded is refused.
+    ///
+    /// # Errors
+    /// As [`Store::open_read_only`].
+    pub fn open_read_only(home: &Path) -> Result<Self, HistoryError> {
+        Ok(Self::new(Store::open_read_only(home)?, SampleOptions::new(&[])))
+    }
+
+    fn new(store: Store, options: SampleOptions) -> Self {
+        Self {
             options,
             write_after_ms: WRITE_AFTER_MS,
             buffer: Mutex::default(),
             store: Mutex::new(store),
             upkeep: Mutex::default(),
-        })
+        }
     }
 
     /// Takes samples at a time, in milliseconds since 1970, and writes those that have waited for 4 s. To be called about once a second,

@@ -7,7 +7,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
 use crate::error::HistoryError;
 use crate::key::{Selector, SeriesKey};
@@ -125,6 +125,17 @@ impl Store {
         connection.pragma_update(None, "synchronous", synchronous)?;
         upgrade::bring_up(&mut connection)?;
         Ok(Self { connection, most, second_bytes: None, layouts: RefCell::default() })
+    }
+
+    /// Opens the file of a home to read it alone. Nothing is made, taken over or brought up; each write is refused.
+    ///
+    /// # Errors
+    /// There is no file, it cannot be read, or it is of another version.
+    pub fn open_read_only(home: &Path) -> Result<Self, HistoryError> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(home.join(FILE), flags)?;
+        upgrade::expect_present(&connection)?;
+        Ok(Self { connection, most: 0, layouts: RefCell::default() })
     }
 
     /// Writes points of intervals, all of them or none. One that is there already is replaced.

@@ -49,6 +49,15 @@ fn version(connection: &Connection) -> Result<i64, HistoryError> {
     Ok(connection.pragma_query_value(None, "user_version", |row| row.get(0))?)
 }
 
+/// Refuses a file of another version than the present one.
+pub(crate) fn expect_present(connection: &Connection) -> Result<(), HistoryError> {
+    match version(connection)? {
+        VERSION => Ok(()),
+        found if found > VERSION => Err(HistoryError::Version { found, known: VERSION }),
+        found => Err(HistoryError::Earlier { found, known: VERSION }),
+    }
+}
+
 /// Brings an open file to the present version.
 pub(crate) fn bring_up(connection: &mut Connection) -> Result<(), HistoryError> {
     let found = version(connection)?;

@@ -66,7 +66,7 @@ pub(crate) type Label<'a> = (&'a str, &'a str);
 pub(crate) struct Exposition {
     text: String,
     /// The family whose lines follow.
-    current: Option<&'static str>,
+    current: Option<String>,
 }
 
 impl Exposition {
@@ -77,13 +77,13 @@ impl Exposition {
 
     /// Adds a value. The lines of a family must follow each other.
     pub(crate) fn add(&mut self, family: &Family, labels: &[Label<'_>], number: Number) {
-        self.begin(family);
+        self.begin(family.name, family.kind.name(), family.help);
         self.line(family.name, "", labels, None, number);
     }
 
     /// Adds a histogram: buckets that each count all below their bound, sum and count.
     pub(crate) fn add_distribution(&mut self, family: &Family, labels: &[Label<'_>], added: &Distribution) {
-        self.begin(family);
+        self.begin(family.name, family.kind.name(), family.help);
         let mut count = 0;
         for (bin, in_bin) in added.bins.bins.iter().enumerate() {
             count += in_bin;
@@ -97,18 +97,25 @@ impl Exposition {
         self.line(family.name, "_count", labels, None, Number::Whole(count));
     }
 
-    /// Writes help and type before the first line of a family.
-    fn begin(&mut self, family: &Family) {
-        if self.current == Some(family.name) {
+    /// Writes help and type before the first line of a family, which may have a name and a type that no [`Family`] has.
+    pub(crate) fn begin(&mut self, name: &str, kind: &str, help: &str) {
+        if self.current.as_deref() == Some(name) {
             return;
         }
-        self.current = Some(family.name);
-        let Family { name, kind, help, .. } = family;
-        let (help, kind) = (escaped(help, false), kind.name());
+        self.current = Some(name.to_owned());
+        let help = escaped(help, false);
         write_all(&mut self.text, format_args!("# HELP {name} {help}\n# TYPE {name} {kind}\n"));
     }
 
-    fn line(&mut self, name: &str, suffix: &str, labels: &[Label<'_>], bound: Option<&str>, number: Number) {
+    /// Writes a line of the family that has begun. A line of a histogram has a suffix, and a bucket its upper bound.
+    pub(crate) fn line(
+        &mut self,
+        name: &str,
+        suffix: &str,
+        labels: &[Label<'_>],
+        bound: Option<&str>,
+        number: Number,
+    ) {
         write_all(&mut self.text, format_args!("{name}{suffix}"));
         let bound = bound.map(|bound| ("le", bound));
         for (place, (label, value)) in labels.iter().copied().chain(bound).enumerate() {

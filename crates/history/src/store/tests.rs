@@ -290,3 +290,22 @@ fn an_hour_of_10_000_volumes_is_packed_fast() {
     println!("pruned in {:?}; the file has {} bytes", begun.elapsed(), size(&store));
     assert_eq!(calls, 50);
 }
+
+#[test]
+fn a_file_that_is_only_read_is_neither_made_nor_brought_up_nor_written() {
+    let nothing = tempfile::tempdir().unwrap();
+    assert!(Store::open_read_only(nothing.path()).is_err());
+    assert!(!nothing.path().join(FILE).exists());
+
+    let (dir, mut store) = open(1_000);
+    write(&mut store, &key("db", "i"), [(FIRST, 5)]);
+    let mut reader = Store::open_read_only(dir.path()).unwrap();
+    assert_eq!(ops(&reader, &[("volume", "db")], FIRST..FIRST + 1), [(FIRST, 5)]);
+    assert!(reader.prune(Tier::Minute, FIRST * 60_000).is_err());
+
+    store.connection.pragma_update(None, "user_version", 4).unwrap();
+    let error = Store::open_read_only(dir.path()).unwrap_err().to_string();
+    assert!(error.contains("has version 4, and 5 is read") && error.contains("ebbtide watch"), "{error}");
+    let version: i64 = store.connection.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
+    assert_eq!(version, 4, "it was not brought up");
+}

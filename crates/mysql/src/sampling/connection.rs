@@ -9,15 +9,17 @@ use ebbtide_observe::metric::Maker;
 use super::reading::Cost;
 
 /// A server that sends nothing for so long hangs, or its machine is gone. It is longer than the server's own limit for a SELECT.
-const LONGEST_ANSWER: Duration = Duration::from_secs(5);
+pub(super) const LONGEST_ANSWER: Duration = Duration::from_secs(5);
 
-/// Settings of every session: no statement waits for a lock on metadata, none gets into the slow log, whatever that takes in, and times
-/// are in UTC, so that no daylight saving time is in their differences.
-const SETTINGS: [&str; 4] = [
+/// Settings of every session: no statement waits for a lock on metadata, none gets into the slow log, whatever that takes in, times
+/// are in UTC, so that no daylight saving time is in their differences, and the server does not end the session between two samples,
+/// which are at most a minute apart.
+const SETTINGS: [&str; 5] = [
     "SET SESSION long_query_time = 3600",
     "SET SESSION min_examined_row_limit = 4294967295",
     "SET SESSION lock_wait_timeout = 1",
     "SET SESSION time_zone = '+00:00'",
+    "SET SESSION wait_timeout = 600",
 ];
 /// The server ends a statement (MySQL: a SELECT) that takes longer.
 const MARIADB_LIMIT: &str = "SET SESSION max_statement_time = 2";
@@ -47,6 +49,8 @@ pub(super) struct Connection {
     pub(super) release: Option<Version>,
     /// The account that it took us for, such as `monitor@%`.
     pub(super) account: String,
+    /// Settings of the session that the server has refused.
+    pub(super) refused_settings: Vec<(&'static str, Refusal)>,
     cost: Cost,
     counted_bytes: u64,
 }
@@ -60,8 +64,9 @@ impl Connection {
         let started = Instant::now();
         let mut session = Session::open_without_database(target, target.endpoint(0)?)?;
         session.limit_answers(LONGEST_ANSWER)?;
+        let mut refused_settings = Vec::new();
         for setting in SETTINGS {
-            set(&mut session, setting)?;
+            refused_settings.extend(set(&mut session, setting)?);
         }
         let identity = session.rows(IDENTITY)?.into_iter().next().unwrap_or_default();
         let mut identity = identity.into_iter().map(Option::unwrap_or_default);
@@ -71,7 +76,7 @@ impl Connection {
         } else {
             (Maker::MySql, MYSQL_LIMIT)
         };
-        set(&mut session, limit)?;
+        refused_settings.extend(set(&mut session, limit)?);
         let cost = Cost {
             connections: 1,
             statements: SETTINGS.len() as u64 + 2,
@@ -79,7 +84,7 @@ impl Connection {
             ..Cost::default()
         };
         let release = Version::parse(&version);
-        Ok(Self { session, maker, release, account, cost, counted_bytes: 0 })
+        Ok(Self { session, maker, release, account, refused_settings, cost, counted_bytes: 0 })
     }
 
     /// Asks the server. The inner error is its refusal; with the outer one, the connection is of no more use.
@@ -118,10 +123,11 @@ impl Connection {
     }
 }
 
-/// Sets a variable of the session. A server without it is sampled all the same.
-fn set(session: &mut Session, setting: &str) -> Result<(), LoadError> {
+/// Sets a variable of the session. A server that refuses is sampled all the same; returns the setting with what the server said.
+fn set(session: &mut Session, setting: &'static str) -> Result<Option<(&'static str, Refusal)>, LoadError> {
     match session.execute(setting) {
-        Ok(_) | Err(LoadError::Server { .. }) => Ok(()),
+        Ok(_) => Ok(None),
+        Err(LoadError::Server { code, message, .. }) => Ok(Some((setting, Refusal { code, message }))),
         Err(error) => Err(error),
     }
 }

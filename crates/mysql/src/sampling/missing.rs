@@ -48,6 +48,16 @@ pub(super) fn missing(
     missing
 }
 
+/// Settings of the session that a server has refused: statements of the sampling have no such limit there.
+pub(super) fn missing_settings(refused: &[(&'static str, Refusal)]) -> Vec<Missing> {
+    let row = |(setting, Refusal { code, message }): &(&'static str, Refusal)| Missing {
+        subject: "limits of the session".to_owned(),
+        reason: format!("the server answered '{setting}' with error {code}: {message}"),
+        enable: None,
+    };
+    refused.iter().map(row).collect()
+}
+
 /// What a collector brings, in words.
 const fn subject(collector: Collector) -> &'static str {
     match collector {
@@ -172,6 +182,15 @@ mod tests {
             assert_eq!(missing[0].enable.as_deref(), Some(statement));
             assert!(missing[0].reason.contains("error 1227: Access denied"), "{missing:?}");
         }
+    }
+
+    #[test]
+    fn a_limit_of_the_session_that_is_refused_is_listed_with_what_the_server_said() {
+        let refusal = Refusal { code: 1193, message: "Unknown system variable 'max_execution_time'".into() };
+        let found = missing_settings(&[("SET SESSION max_execution_time = 2000", refusal)]);
+        assert_eq!((found.len(), found[0].subject.as_str()), (1, "limits of the session"));
+        assert!(found[0].reason.contains("max_execution_time = 2000' with error 1193: Unknown"), "{found:?}");
+        assert!(missing_settings(&[]).is_empty());
     }
 
     #[test]

@@ -2,7 +2,9 @@
 //!
 //! - one connection, one statement at a time, and none whose cost grows with the number of tables;
 //! - settings of the session alone: no statement waits for a lock on metadata, runs for over 2 s, or gets into the slow log;
-//! - a server that is slow is left alone for ten times as long as it took; one that hangs is not asked by a second connection;
+//! - a server that is slow or does not answer is left alone for ten times as long as it took;
+//! - one that hangs is not asked by a second connection;
+//! - a login that is refused is tried again after 10 minutes, and then less often: attempts count towards a lock of the account;
 //! - no statement that its version does not know;
 //! - what that costs is counted ([`Cost`]), and what the server does not give is listed with what would enable it ([`Missing`]).
 //!

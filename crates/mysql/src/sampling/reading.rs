@@ -222,7 +222,8 @@ pub struct BinaryLogs {
 /// Seconds by which a server's uptime, which has whole seconds, may lag behind our clock within one run.
 const UPTIME_TOLERANCE_S: f64 = 3.0;
 
-/// Whether a server was started again between two looks at its uptime: it went back, or grew by less than the time that passed.
+/// Whether a server was started again between two looks at its uptime over two connections: it went back, or grew by less than the time
+/// that passed. A server whose clock was set back shows the same, so that it is asked of connections that did not last alone.
 pub(super) fn is_restarted(before: &Timed<u64>, after: &Timed<u64>) -> bool {
     let passed = after.at.saturating_sub(before.at).as_secs_f64();
     after.value < before.value || (after.value as f64) + UPTIME_TOLERANCE_S < before.value as f64 + passed

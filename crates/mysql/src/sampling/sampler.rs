@@ -7,8 +7,8 @@ use ebbtide_load::{LoadError, Session, Target};
 use ebbtide_observe::Variables;
 
 use super::collector::{Collector, RESPONSE_TIME_PLUGINS, RESPONSE_TIME_TABLES, response_times};
-use super::connection::{Connection, Refusal, is_timeout};
-use super::missing::missing;
+use super::connection::{Connection, LONGEST_ANSWER, Refusal, is_timeout};
+use super::missing::{missing, missing_settings};
 use super::reading::{
     Applier, BinaryLogs, CompressedPool, InnodbMetric, PageCompression, Reading, Receiver, ReplicaRow,
     ResponseClass, ResponseTimes, Timed, is_restarted,
@@ -77,6 +77,11 @@ impl SampleError {
             Self::Hangs { .. } => true,
         }
     }
+
+    /// Whether the connection has ended, and no answer is outstanding on it.
+    fn is_ended_connection(&self) -> bool {
+        matches!(self, Self::Lost { source, .. } if !is_timeout(source))
+    }
 }
 
 /// What became of a call of [`ServerSampler::sample`].
@@ -101,6 +106,9 @@ pub struct ServerSampler {
     schedule: Schedule,
     refused: BTreeMap<Collector, Refusal>,
     uptime: Option<Timed<u64>>,
+    /// Whether the uptime was not read yet over this connection. A connection that has lasted is proof that the server was not started
+    /// again, whatever its clock says.
+    is_new_connection: bool,
     reading: Reading,
 }
 
@@ -137,6 +145,7 @@ impl ServerSampler {
             schedule: Schedule::new(),
             refused: BTreeMap::new(),
             uptime: None,
+            is_new_connection: true,
             reading: Reading::default(),
         }
     }
@@ -149,7 +158,9 @@ impl ServerSampler {
 
     /// Asks the server what is due at `now`, the time since any moment that stays the same; it must not run backwards. It is meant to
     /// be called each second, and decides itself what is asked: a server whose sample took over 100 ms is left alone for ten times as
-    /// long, and one that is not there is tried after 1 s, then after twice as long, up to a minute.
+    /// long, and one that is not there is tried after 1 s, then after twice as long, up to a minute. One that refuses the login is
+    /// tried after 10 minutes, then after twice as long, up to an hour. A connection that has ended since the last sample is made again
+    /// once before that is an error.
     ///
     /// The call blocks for 5 s at most while a statement is answered, and for 40 s at most while a connection is made.
     ///
@@ -165,7 +176,15 @@ impl ServerSampler {
             self.reading.cost.skipped += 1;
             return Err(error);
         }
-        let asked = self.ask_what_is_due(clock);
+        let had_connection = self.connection.is_some();
+        let mut asked = self.ask_what_is_due(clock);
+        // A connection that idled may have been ended by the server or by a machine between: that is no fault of a server that takes
+        // another one.
+        if had_connection && asked.as_ref().is_err_and(SampleError::is_ended_connection) {
+            self.add_cost();
+            self.connection = None;
+            asked = self.ask_what_is_due(clock);
+        }
         self.add_cost();
         let end = clock.now();
         match asked {
@@ -174,15 +193,24 @@ impl ServerSampler {
                 self.reading.cost.samples += 1;
                 self.patience = FIRST_PATIENCE;
                 self.schedule.sampled(end, end - now);
-                let account = self.connection.as_ref().map_or("", |connection| connection.account.as_str());
+                let connection = self.connection.as_ref();
+                let account = connection.map_or("", |connection| connection.account.as_str());
                 self.reading.missing = missing(&self.reading, &self.refused, account);
+                let settings = connection.map(|connection| missing_settings(&connection.refused_settings));
+                self.reading.missing.extend(settings.unwrap_or_default());
                 Ok(Sampled::Taken)
             }
             Err(error) => {
                 self.reading.up = false;
                 self.reading.cost.skipped += 1;
                 self.leave(&error, end);
-                self.schedule.lost(end);
+                match &error {
+                    _ if error.is_login_refused() => self.schedule.login_refused(end),
+                    SampleError::Lost { .. } if error.is_timeout() => {
+                        self.schedule.timed_out(end, LONGEST_ANSWER);
+                    }
+                    _ => self.schedule.lost(end),
+                }
                 Err(error)
             }
         }
@@ -236,6 +264,7 @@ impl ServerSampler {
         }
         (self.reading.maker, self.reading.release) = found;
         self.connection = Some(connection);
+        self.is_new_connection = true;
         Ok(())
     }
 
@@ -400,7 +429,8 @@ impl ServerSampler {
         let uptime = status.value.get("uptime").and_then(|seconds| seconds.parse().ok());
         if let Some(value) = uptime {
             let uptime = Timed { at: status.at, value };
-            if self.uptime.as_ref().is_some_and(|before| is_restarted(before, &uptime)) {
+            let is_new_connection = std::mem::take(&mut self.is_new_connection);
+            if is_new_connection && self.uptime.as_ref().is_some_and(|before| is_restarted(before, &uptime)) {
                 self.begin_run();
                 self.schedule.renew(status.at);
             }
@@ -470,6 +500,46 @@ mod tests {
         ] {
             assert_eq!((error.is_login_refused(), error.is_timeout()), (refused, timeout), "{error}");
         }
+    }
+
+    fn sampler() -> ServerSampler {
+        ServerSampler::new(Target {
+            endpoints: Vec::new(),
+            user: String::new(),
+            password: String::new(),
+            database: String::new(),
+            tls: None,
+        })
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_is_no_restart_while_the_connection_lasts() {
+        let mut sampler = sampler();
+        let mut read = |second: u64, uptime: u64, is_new_connection: bool| {
+            sampler.is_new_connection = is_new_connection;
+            let value = [("uptime", uptime.to_string())].into_iter().collect();
+            sampler.keep_status(Timed { at: Duration::from_secs(second), value });
+            sampler.reading().run
+        };
+        let runs = [
+            read(0, 5_000, true),
+            read(1, 1_401, false),
+            read(2, 1_402, false),
+            // It ended, and the server has gone on.
+            read(9, 1_409, true),
+            read(20, 3, true),
+        ];
+        assert_eq!(runs, [0, 0, 0, 0, 1]);
+    }
+
+    #[test]
+    fn a_connection_that_ended_is_told_from_one_that_an_answer_is_outstanding_on() {
+        let lost = |kind: std::io::ErrorKind| SampleError::Lost {
+            statement: "s".into(),
+            source: LoadError::Broken { during: "x", source: kind.into() },
+        };
+        assert!(lost(std::io::ErrorKind::UnexpectedEof).is_ended_connection());
+        assert!(!lost(std::io::ErrorKind::TimedOut).is_ended_connection());
     }
 
     #[test]

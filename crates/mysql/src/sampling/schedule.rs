@@ -15,6 +15,10 @@ const REST: u32 = 10;
 /// The pauses between attempts to connect: they double from the first to the longest.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// The pauses after a login that was refused, which double alike. Each attempt counts towards a lock of the account or of the host
+/// (`FAILED_LOGIN_ATTEMPTS`, `max_password_errors`), and somebody has to change something before one succeeds.
+const FIRST_LOGIN_PAUSE: Duration = Duration::from_secs(600);
+const LONGEST_LOGIN_PAUSE: Duration = Duration::from_secs(3_600);
 /// How long a collector waits that the server has refused: somebody may grant what it needs.
 const REFUSED_PAUSE: Duration = Duration::from_secs(60);
 /// How often a server that has no source is asked whether it has one.
@@ -26,6 +30,7 @@ pub(super) struct Schedule {
     due: BTreeMap<Collector, Duration>,
     rests_until: Duration,
     pause: Duration,
+    login_pause: Duration,
 }
 
 /// What became of a question.
@@ -43,7 +48,7 @@ impl Schedule {
     /// Everything is due at once.
     pub(super) fn new() -> Self {
         let due = Collector::ALL.into_iter().map(|collector| (collector, Duration::ZERO)).collect();
-        Self { due, rests_until: Duration::ZERO, pause: FIRST_PAUSE }
+        Self { due, rests_until: Duration::ZERO, pause: FIRST_PAUSE, login_pause: FIRST_LOGIN_PAUSE }
     }
 
     /// Until when the server is left alone; None where it may be asked now.
@@ -82,7 +87,7 @@ impl Schedule {
 
     /// Notes that a sample has ended, and how long it took.
     pub(super) fn sampled(&mut self, end: Duration, took: Duration) {
-        self.pause = FIRST_PAUSE;
+        (self.pause, self.login_pause) = (FIRST_PAUSE, FIRST_LOGIN_PAUSE);
         if took > QUICK {
             self.rests_until = end + took * REST;
         }
@@ -93,6 +98,19 @@ impl Schedule {
         self.rests_until = end + self.pause;
         self.pause = (self.pause * 2).min(LONGEST_PAUSE);
         self.renew(end);
+    }
+
+    /// Notes that a statement was not answered within a time: the server may work for us still.
+    pub(super) fn timed_out(&mut self, end: Duration, took: Duration) {
+        self.lost(end);
+        self.rests_until = self.rests_until.max(end + took * REST);
+    }
+
+    /// Notes that the server does not let the account in.
+    pub(super) fn login_refused(&mut self, end: Duration) {
+        self.lost(end);
+        self.rests_until = end + self.login_pause;
+        self.login_pause = (self.login_pause * 2).min(LONGEST_LOGIN_PAUSE);
     }
 }
 
@@ -183,5 +201,36 @@ mod tests {
         schedule.sampled(now, Duration::ZERO);
         schedule.lost(now);
         assert_eq!(schedule.rest(now), Some(now + seconds(1)), "it was there in between");
+    }
+
+    #[test]
+    fn a_login_that_is_refused_is_tried_again_after_10_minutes_and_then_each_hour() {
+        let mut schedule = Schedule::new();
+        let mut now = Duration::ZERO;
+        let mut pauses = Vec::new();
+        for _ in 0..5 {
+            schedule.login_refused(now);
+            let next = schedule.rest(now).unwrap();
+            pauses.push((next - now).as_secs());
+            now = next;
+        }
+        assert_eq!(pauses, [600, 1_200, 2_400, 3_600, 3_600]);
+        schedule.sampled(now, Duration::ZERO);
+        schedule.login_refused(now);
+        assert_eq!(schedule.rest(now), Some(now + seconds(600)), "it let us in in between");
+    }
+
+    #[test]
+    fn a_statement_that_timed_out_is_followed_by_ten_times_its_time_or_by_the_pause() {
+        let mut schedule = Schedule::new();
+        schedule.timed_out(seconds(5), seconds(5));
+        assert_eq!(schedule.rest(seconds(5)), Some(seconds(55)));
+        let mut now = seconds(55);
+        for _ in 0..8 {
+            schedule.timed_out(now, seconds(5));
+            now = schedule.rest(now).unwrap();
+        }
+        schedule.timed_out(now, seconds(5));
+        assert_eq!(schedule.rest(now), Some(now + seconds(60)), "the pause is longer by now");
     }
 }

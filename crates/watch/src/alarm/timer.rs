@@ -12,11 +12,15 @@ pub(crate) const MISSING_AFTER: Nanos = Nanos::from_secs(60);
 /// not have been true meanwhile.
 const LONGEST_STEP: Nanos = Nanos::from_secs(120);
 
-/// Times are of readings: a reading stands for the time since the one before it.
+/// The most that a reading counts whose verdict is another one than that before it. What it says has begun at some time since: with an
+/// interval of a minute one reading alone would be an alarm.
+const FIRST_STEP: Nanos = Nanos::SECOND;
+
+/// Times are of readings: a reading stands for the time since the one before it, where that had the same verdict, and for a second else.
 #[derive(Debug, Clone)]
 pub(crate) struct Timer {
     state: AlarmState,
-    last: Option<Nanos>,
+    last: Option<(Nanos, Verdict)>,
     raised_for: Nanos,
     clear_for: Nanos,
     unknown_for: Nanos,
@@ -50,8 +54,10 @@ impl Timer {
         (verdict, value): (Verdict, Option<f64>),
         now: Nanos,
     ) -> Option<AlarmState> {
-        let passed = self.last.map_or(Nanos::ZERO, |last| now.since(last).min(LONGEST_STEP));
-        self.last = Some(now);
+        let passed = self.last.map_or(Nanos::ZERO, |(last, before)| {
+            now.since(last).min(if before == verdict { LONGEST_STEP } else { FIRST_STEP })
+        });
+        self.last = Some((now, verdict));
         let before = self.state;
         match verdict {
             Verdict::Unknown => self.unknown(passed),
@@ -159,6 +165,23 @@ mod tests {
             [Ok, Ok, Alarm],
             "a gap is not held against it"
         );
+    }
+
+    #[test]
+    fn with_long_intervals_the_first_reading_of_a_row_is_no_alarm_and_no_end_of_one() {
+        let row = rule(RuleId::LogWaits);
+        let mut timer = Timer::new();
+        let mut after = |minute: u64, verdict| {
+            timer.step(row, (verdict, None), Nanos::from_secs(minute * 60));
+            timer.state()
+        };
+        assert_eq!(after(0, N), AlarmState::Ok);
+        assert_eq!(after(1, Y), AlarmState::Ok, "it may have begun a second ago");
+        assert_eq!(after(2, Y), AlarmState::Alarm, "true for a minute at least");
+        assert_eq!(after(3, N), AlarmState::Alarm);
+        assert_eq!(after(4, N), AlarmState::Alarm, "for 61 of 120 s");
+        assert_eq!(after(5, N), AlarmState::Ok);
+        assert_eq!(after(6, U), AlarmState::Ok, "one reading alone is missing");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use ebbtide_observe::Version;
 use ebbtide_volume::Nanos;
 
 use super::looks::{ServerLook, ServerState, Unanswered};
+use super::replica_error::without_quotes;
 use super::server_track::ServerTrack;
 use crate::reading::{Answer, ReplicaReading, ServerCounters, ServerReading, ThreadState};
 use crate::server::{ReplicaLag, lags};
@@ -47,7 +48,7 @@ fn replicas(reading: &Reading) -> Vec<ReplicaReading> {
         applier: ThreadState::of_word(&lag.applier_word),
         lag_s: lag.seconds,
         delay_s: lag.delay_s,
-        error: lag.error,
+        error: lag.error.as_deref().map(without_quotes),
     };
     lags(reading).into_iter().map(channel).collect()
 }
@@ -91,7 +92,7 @@ mod tests {
             ("Slave_IO_Running", "Yes"),
             ("Slave_SQL_Running", "No"),
             ("Last_SQL_Errno", "1062"),
-            ("Last_SQL_Error", "Duplicate entry"),
+            ("Last_SQL_Error", "Duplicate entry '4111' for key 'PRIMARY'"),
             ("Seconds_Behind_Master", "0"),
         ]
         .map(|(name, text)| (name.to_owned(), text.to_owned()))
@@ -99,6 +100,7 @@ mod tests {
         let replica = Some(Timed { at: Duration::ZERO, value: vec![row] });
         let found = replicas(&Reading { replica, ..Reading::default() });
         assert_eq!((found[0].receiver, found[0].applier), (ThreadState::Running, ThreadState::Stopped));
-        assert_eq!((found[0].lag_s, found[0].error.as_deref()), (None, Some("error 1062: Duplicate entry")));
+        let error = "error 1062: Duplicate entry ...";
+        assert_eq!((found[0].lag_s, found[0].error.as_deref()), (None, Some(error)), "no value of a row");
     }
 }

@@ -17,17 +17,15 @@ use crate::host::HostFileSystem;
 use crate::reading::{Moment, VolumeLimits, VolumeReading};
 use crate::view::{AlarmView, FileSystemView, NotSeenView, ServerView, StorageView, View};
 
-/// A source that gave nothing for so long has no figures: they would be of another moment.
-const STALE: Nanos = Nanos::from_secs(15);
-
-/// The view of a moment.
+/// The view of a moment. A source that gave nothing for too long has no figures: they would be of another moment.
 pub(super) fn view(state: &mut WatchState, options: &WatchOptions, moment: Moment) -> View {
+    let fresh_from = moment.elapsed.since(options.stale_after());
     let looks = std::mem::take(&mut state.looks);
     let names = StorageNames::new(&looks);
     let servers: Vec<ServerView> =
-        looks.servers.iter().map(|look| server(state, look, &names, moment.elapsed)).collect();
-    let mut storage = own_volumes(state, &looks, &servers, moment.elapsed);
-    storage.extend(host_devices(state, options, &looks, (&names, servers.as_slice()), moment.elapsed));
+        looks.servers.iter().map(|look| server(state, look, &names, fresh_from)).collect();
+    let mut storage = own_volumes(state, &looks, &servers, fresh_from);
+    storage.extend(host_devices(state, options, &looks, (&names, servers.as_slice()), fresh_from));
     storage.sort_by_key(|subject| subject.roles.is_empty());
     let skipped: u64 = looks.servers.iter().map(|look| look.reading.cost.skipped).sum();
     let view = View {
@@ -45,10 +43,10 @@ pub(super) fn view(state: &mut WatchState, options: &WatchOptions, moment: Momen
     view
 }
 
-fn server(state: &WatchState, look: &ServerLook, names: &StorageNames, now: Nanos) -> ServerView {
+fn server(state: &WatchState, look: &ServerLook, names: &StorageNames, fresh_from: Nanos) -> ServerView {
     let files = names.files(look);
     match state.servers.get(&look.name) {
-        Some(track) => server_view(look, track, now.since(track.seen()) <= STALE, files),
+        Some(track) => server_view(look, track, track.seen() >= fresh_from, files),
         None => server_view(look, &ServerTrack::default(), false, files),
     }
 }
@@ -67,7 +65,7 @@ fn own_volumes(
     state: &mut WatchState,
     looks: &Looks,
     servers: &[ServerView],
-    now: Nanos,
+    fresh_from: Nanos,
 ) -> Vec<StorageView> {
     let volumes = looks.own.iter().flat_map(|own| own.volumes.iter());
     volumes
@@ -79,7 +77,7 @@ fn own_volumes(
                 exact: true,
                 credits_full_s: volume.credits_full_s,
             };
-            storage(state, &volume.reading(), facts, now)
+            storage(state, &volume.reading(), facts, fresh_from)
         })
         .collect()
 }
@@ -89,7 +87,7 @@ fn host_devices(
     options: &WatchOptions,
     looks: &Looks,
     (names, servers): (&StorageNames, &[ServerView]),
-    now: Nanos,
+    fresh_from: Nanos,
 ) -> Vec<StorageView> {
     let Some(host) = &looks.host else { return Vec::new() };
     let (specs, limits) = named(options, looks);
@@ -107,16 +105,21 @@ fn host_devices(
             exact: false,
             credits_full_s: None,
         };
-        found.push(storage(state, &device.as_volume(host.elapsed), facts, now));
+        found.push(storage(state, &device.as_volume(host.elapsed), facts, fresh_from));
     }
     found
 }
 
-fn storage(state: &mut WatchState, reading: &VolumeReading, facts: StorageFacts, now: Nanos) -> StorageView {
+fn storage(
+    state: &mut WatchState,
+    reading: &VolumeReading,
+    facts: StorageFacts,
+    fresh_from: Nanos,
+) -> StorageView {
     let forecast = state.alarms.credit_forecast(&reading.name);
     let unknown = StorageTrack::default();
     let track = state.storage.get(&reading.name).unwrap_or(&unknown);
-    storage_view(reading, facts, (track, now.since(track.seen()) <= STALE), forecast.as_ref())
+    storage_view(reading, facts, (track, track.seen() >= fresh_from), forecast.as_ref())
 }
 
 /// Specs and limits of the devices that the user has named, by their names.

@@ -28,6 +28,41 @@ pub struct Looks {
     pub faults: Vec<SourceFault>,
 }
 
+impl Looks {
+    /// Leaves out the machine and the volumes that were read before a time: what they gave is no longer so. Returns for each of both
+    /// that was read at all whether it is of now, with the reason why it is not.
+    pub(super) fn leave_out_before(&mut self, fresh_from: Nanos) -> Vec<(&'static str, Result<(), String>)> {
+        let mut outcomes = Vec::new();
+        if let Some(host) = &self.host {
+            let is_old = host.elapsed < fresh_from;
+            outcomes.push(("this machine", is_old, "the thread that reads it waits for the kernel"));
+            if is_old {
+                self.host = None;
+            }
+        }
+        if let Some(own) = &self.own {
+            let is_old = own.elapsed < fresh_from;
+            outcomes.push(("volumes of Ebbtide", is_old, "the server of the home does not answer"));
+            if is_old {
+                self.own = None;
+            }
+        }
+        let fault = |(subject, is_old, reason): &(&'static str, bool, &'static str)| {
+            is_old.then(|| SourceFault {
+                subject: (*subject).to_owned(),
+                figure: "everything: it was not read for too long".to_owned(),
+                reason: (*reason).to_owned(),
+                remedy: String::new(),
+            })
+        };
+        self.faults.extend(outcomes.iter().filter_map(fault));
+        let outcome = |(subject, is_old, reason): (&'static str, bool, &'static str)| {
+            (subject, if is_old { Err(reason.to_owned()) } else { Ok(()) })
+        };
+        outcomes.into_iter().map(outcome).collect()
+    }
+}
+
 /// A server.
 #[derive(Debug, Clone)]
 pub struct ServerLook {

@@ -9,8 +9,9 @@
 //! - [`Watcher::tick`] in `watcher` takes it, and returns a [`Tick`]: events of alarms, samples, and sentences that are said once.
 //! - `server_track` and `storage_track` keep two readings of a subject, and know what happened between them. A counter that began again,
 //!   another life of the subject, and a long pause leave a gap.
-//! - `answers` makes the input of the alarms; `server_view`, `storage_view` and `builder` make the [`View`](crate::view::View).
-//! - `columns` is the one table of what the history keeps of a view, and how a replay reads it. `graphs` draws of the history.
+//! - `answers` makes the input of the alarms, and `latest` keeps it for a scrape; `server_view`, `storage_view` and `builder` make the [`View`](crate::view::View).
+//! - `columns` is the one table of what the history keeps of a view, and how a replay reads it. `graphs` draws of the history,
+//!   also subjects that have `gone`.
 //! - [`LiveSource`] in `source` is what terminal and pages read; [`ReplaySource`] in `replay` is the same of the history.
 
 mod answers;
@@ -18,12 +19,15 @@ mod builder;
 mod columns;
 mod complaints;
 mod devices;
+mod gone;
 mod graphs;
+mod latest;
 mod looks;
 mod names;
 mod own_cost;
 mod own_volume;
 mod replay;
+mod replica_error;
 mod scrape;
 mod server_track;
 mod server_view;

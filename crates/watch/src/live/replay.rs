@@ -7,6 +7,7 @@ use ebbtide_history::{DEVICE, FILE_SYSTEM, HistoryError, Replayed, SERVER, Sampl
 use parking_lot::{Mutex, RwLock};
 
 use super::columns::{STORAGE, gauge, server_of, storage_of};
+use super::gone::with_gone;
 use super::graphs::{History, graphs};
 use crate::view::{FileSystemView, Graph, NotSeenView, Range, Subject, View, ViewSource};
 
@@ -56,6 +57,15 @@ impl ReplaySource {
     #[must_use]
     pub const fn step_s(&self) -> u64 {
         self.tier.seconds()
+    }
+
+    /// Shows the last interval, without those before it.
+    ///
+    /// # Errors
+    /// The history cannot be read.
+    pub fn seek_end(&self) -> Result<(), HistoryError> {
+        *self.next.lock() = self.numbers.end - 1;
+        self.advance().map(|_| ())
     }
 
     /// Shows the next interval. Returns false at the end, which stays shown.
@@ -117,8 +127,8 @@ impl ViewSource for ReplaySource {
     }
 
     fn graphs(&self, subject: &Subject, range: Range) -> Vec<Graph> {
-        let view = self.view();
         let store = self.samples.store();
+        let view = with_gone(&store, &self.machine, self.view(), subject);
         graphs(&History { store: &store, machine: &self.machine, view: &view }, subject, range)
     }
 }

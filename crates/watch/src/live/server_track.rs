@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ebbtide_mysql::sampling::Reading;
 use ebbtide_observe::metric::Maker;
-use ebbtide_observe::{Flavour, Readings};
+use ebbtide_observe::{Flavour, Readings, UPTIME};
 use ebbtide_volume::Nanos;
 
 use crate::server::ServerTrend;
@@ -73,6 +73,8 @@ pub(super) struct ServerTrack {
     metrics: Option<CounterSet>,
     grown: Option<Growth>,
     metrics_grown: Option<Growth>,
+    /// The uptime of the first status of the run, s, and when that was taken.
+    first_uptime: Option<(Duration, u64)>,
     seen: Nanos,
 }
 
@@ -93,6 +95,10 @@ impl ServerTrack {
         let now = CounterSet { read_at: status.at, values: GROWING.into_iter().filter_map(value).collect() };
         self.grown = self.status.as_ref().and_then(|before| Growth::between(before, &now));
         self.status = Some(now);
+        if self.first_uptime.is_none() {
+            let uptime_s = status.value.get("uptime").and_then(|seconds| seconds.parse().ok());
+            self.first_uptime = uptime_s.map(|seconds| (status.at, seconds));
+        }
         self.seen = elapsed;
         true
     }
@@ -136,13 +142,23 @@ impl ServerTrack {
         self.seen
     }
 
-    /// The counters of the newest status as the alarms take them; None before the server has answered.
+    /// The least that the uptime can be by now, s: what it was, and what has passed since. A server whose clock was set back says less.
+    fn least_uptime_s(&self) -> Option<u64> {
+        let ((first, uptime_s), status) = (self.first_uptime?, self.status.as_ref()?);
+        Some(uptime_s.saturating_add(status.read_at.saturating_sub(first).as_secs()))
+    }
+
+    /// The counters of the newest status as the alarms take them; None before the server has answered. Within a run the uptime grows.
     pub(super) fn counters(&self, reading: &Reading) -> Option<(Flavour, Readings)> {
         let flavour = match reading.maker? {
             Maker::MariaDb => Flavour::MariaDb,
             Maker::MySql => Flavour::MySql,
         };
-        Some((flavour, self.trend.readings()?.clone()))
+        let mut counters = self.trend.readings()?.clone();
+        if let Some(uptime_s) = self.least_uptime_s().max(counters.get(UPTIME)) {
+            counters.insert(UPTIME, uptime_s);
+        }
+        Some((flavour, counters))
     }
 }
 
@@ -185,6 +201,22 @@ mod tests {
         assert!(!track.take(Nanos::from_secs(2), &reading(0, 1, 10)));
         assert_eq!(track.seen(), Nanos::from_secs(1));
         assert!(!track.take(Nanos::from_secs(3), &Reading::default()));
+    }
+
+    #[test]
+    fn the_uptime_of_a_run_grows_also_where_the_clock_of_the_server_was_set_back() {
+        let mut track = ServerTrack::default();
+        let mut uptime_s = |run: u64, second: u64, uptime: &str| {
+            let mut reading = reading(run, second, second);
+            let status: Variables = [("uptime", uptime), ("questions", "1")].into_iter().collect();
+            reading.status = Some(Timed { at: Duration::from_secs(second), value: status });
+            track.take(Nanos::from_secs(second), &reading);
+            track.counters(&reading).unwrap().1.get(UPTIME)
+        };
+        assert_eq!(uptime_s(0, 10, "5000"), Some(5_000));
+        assert_eq!(uptime_s(0, 11, "1401"), Some(5_001), "set back by an hour");
+        assert_eq!(uptime_s(0, 12, "9000"), Some(9_000), "and set ahead");
+        assert_eq!(uptime_s(1, 60, "3"), Some(3), "started again");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use ebbtide_observe::Rates;
 use ebbtide_observe::metric::Maker;
 
 use super::looks::{ServerLook, ServerState};
+use super::replica_error::without_quotes;
 use super::server_track::ServerTrack;
 use crate::reading::ThreadState;
 use crate::server::{ReplicaLag, lags};
@@ -140,7 +141,7 @@ fn replica(row: &ReplicaRow, lag: ReplicaLag) -> ReplicaView {
         threads: words.map(|word| ThreadState::of_word(word).name().to_owned()),
         lag_s: lag.seconds,
         lag_by: lag.evidence.name().replace('_', " "),
-        error: lag.error.unwrap_or_default(),
+        error: lag.error.as_deref().map(without_quotes).unwrap_or_default(),
         channel: lag.channel,
     }
 }

@@ -6,6 +6,7 @@ use ebbtide_history::Samples;
 use parking_lot::{Mutex, RwLock};
 
 use super::builder::true_alarms;
+use super::gone::with_gone;
 use super::graphs::{History, graphs};
 use super::scrape::scrape;
 use super::state::{WatchOptions, WatchState};
@@ -58,8 +59,9 @@ impl ViewSource for LiveSource {
 
     fn graphs(&self, subject: &Subject, range: Range) -> Vec<Graph> {
         let Some(samples) = &self.history else { return Vec::new() };
-        let view = self.view();
         let store = samples.store();
-        graphs(&History { store: &store, machine: &self.options.machine, view: &view }, subject, range)
+        let machine = &self.options.machine;
+        let view = with_gone(&store, machine, self.view(), subject);
+        graphs(&History { store: &store, machine, view: &view }, subject, range)
     }
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use ebbtide_observe::Role;
 use ebbtide_volume::Nanos;
 
+use super::latest::LatestReadings;
 use super::looks::{Looks, ServerLook};
 use super::own_cost::CostMeter;
 use super::server_track::ServerTrack;
@@ -21,6 +22,8 @@ pub struct WatchOptions {
     pub volumes: Vec<NamedVolume>,
     /// The label `node_name` of each metric; None for none.
     pub node_name: Option<String>,
+    /// How often the sources are read.
+    pub interval: Nanos,
     /// Whether metrics of servers have the label `service_name`. Without it the metrics of two servers are the same series.
     pub has_service_name: bool,
     /// The version of the program, and the commit that it was built from.
@@ -40,7 +43,15 @@ pub struct NamedVolume {
     pub limits: VolumeLimits,
 }
 
+/// What a source gave before so long is of another moment, where it is read each few seconds.
+const LEAST_STALE: Nanos = Nanos::from_secs(15);
+
 impl WatchOptions {
+    /// The age from which on what a source gave is neither shown, judged nor scraped: 15 s, or two intervals.
+    pub(super) fn stale_after(&self) -> Nanos {
+        LEAST_STALE.max(Nanos(self.interval.0.saturating_mul(2)))
+    }
+
     /// The devices of a server that the user has named: what they are, and what they may do.
     pub(super) fn named_devices<'a>(
         &'a self,
@@ -82,6 +93,8 @@ pub(super) struct WatchState {
     pub(super) looks: Looks,
     /// The same, as the alarms took it: with what is new in it alone.
     pub(super) readings: ReadingSet,
+    /// The newest of them by subject, for scrapes.
+    pub(super) latest: LatestReadings,
     /// Devices and volumes that were there at the last tick.
     pub(super) known: Option<BTreeSet<String>>,
 }
@@ -107,6 +120,15 @@ mod tests {
     use super::super::looks::ServerState;
     use super::*;
     use crate::host::Placement;
+
+    #[test]
+    fn what_a_source_gave_is_old_after_15_s_or_two_intervals() {
+        let stale_after = |seconds| {
+            let options = WatchOptions { interval: Nanos::from_secs(seconds), ..WatchOptions::default() };
+            options.stale_after()
+        };
+        assert_eq!([0, 1, 60].map(stale_after), [15, 15, 120].map(Nanos::from_secs));
+    }
 
     #[test]
     fn a_volume_of_both_logs_is_that_of_each_of_them_and_of_no_other_server() {

@@ -90,10 +90,17 @@ impl Watcher {
         state.begun.get_or_insert(moment.elapsed);
         state.readings = ReadingSet { moment, checks: looks.checks.clone(), ..ReadingSet::default() };
         state.looks = looks;
+        let fresh_from = moment.elapsed.since(shared.options.stale_after());
+        let outcomes = state.looks.leave_out_before(fresh_from);
+        let sees_all = outcomes.iter().all(|(_, outcome)| outcome.is_ok());
+        let complaints = &mut self.complaints;
+        tick.notices
+            .extend(outcomes.into_iter().filter_map(|(task, outcome)| complaints.take(task, outcome)));
         let new_servers = self.take_servers(state, moment.elapsed, &mut tick);
-        let new_volumes = take_storage(state, &shared.options, &mut tick);
+        let new_volumes = take_storage(state, &shared.options, sees_all, &mut tick);
         self.take_machine(state, &mut tick);
         tick.events = state.alarms.observe(&state.readings);
+        state.latest.take(&state.readings, fresh_from);
         state.note(&tick.events);
         take_cost(state, moment.elapsed);
         let view = view(state, &shared.options, moment);
@@ -153,7 +160,13 @@ impl Watcher {
 }
 
 /// Takes volumes and devices. Returns the seconds between the last two readings of Ebbtide's own volumes that have a new one.
-fn take_storage(state: &mut WatchState, options: &WatchOptions, tick: &mut Tick) -> BTreeMap<String, f64> {
+/// `sees_all`: no source was left out, so that what is not there has gone.
+fn take_storage(
+    state: &mut WatchState,
+    options: &WatchOptions,
+    sees_all: bool,
+    tick: &mut Tick,
+) -> BTreeMap<String, f64> {
     let names = StorageNames::new(&state.looks);
     let mut readings: Vec<(Nanos, VolumeReading)> = Vec::new();
     let mut sampled = BTreeMap::new();
@@ -186,7 +199,9 @@ fn take_storage(state: &mut WatchState, options: &WatchOptions, tick: &mut Tick)
         }
         state.readings.volumes.push(reading);
     }
-    tick.notices.extend(changes(state, there));
+    if sees_all {
+        tick.notices.extend(changes(state, there));
+    }
     sampled
 }
 

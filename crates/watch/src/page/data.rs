@@ -1,6 +1,7 @@
 //! What programs read: views and graphs as JSON, and each new view as an event.
 
 use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ebbtide_http::{Answer, AnswerStatus, Feed, FeedEvent, Resource, ResourceRequest};
@@ -26,8 +27,40 @@ impl Resource for ViewData {
     }
 }
 
+/// So many requests for graphs are answered at a time: each reads the history and keeps one of the four threads of the pages, of which
+/// a scrape needs one, too.
+const MOST_AT_ONCE: usize = 2;
+
 /// Graphs of a subject.
-pub(super) struct GraphData(pub(super) Arc<dyn ViewSource>);
+pub(super) struct GraphData {
+    source: Arc<dyn ViewSource>,
+    /// Requests that are being answered.
+    answering: AtomicUsize,
+}
+
+impl GraphData {
+    pub(super) fn new(source: Arc<dyn ViewSource>) -> Self {
+        Self { source, answering: AtomicUsize::new(0) }
+    }
+}
+
+/// A place among the requests that are being answered.
+struct Place<'a>(&'a AtomicUsize);
+
+impl<'a> Place<'a> {
+    /// None where all are taken.
+    fn take(answering: &'a AtomicUsize) -> Option<Self> {
+        // One that is not given is dropped, and is no longer counted.
+        let place = Self(answering);
+        (answering.fetch_add(1, Ordering::Relaxed) < MOST_AT_ONCE).then_some(place)
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
 
 impl fmt::Debug for GraphData {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -54,8 +87,14 @@ impl Resource for GraphData {
             Ok(asked) => asked,
             Err(error) => return Answer::refused(AnswerStatus::BadRequest, &error.to_string()),
         };
-        let view = self.0.view();
-        let graphs = self.0.graphs(&subject, range);
+        let Some(_place) = Place::take(&self.answering) else {
+            let reason = format!(
+                "{MOST_AT_ONCE} requests for graphs are being answered, and that is the most: try again"
+            );
+            return Answer::refused(AnswerStatus::Unavailable, &reason);
+        };
+        let view = self.source.view();
+        let graphs = self.source.graphs(&subject, range);
         if graphs.is_empty() && !links::has(&view, &subject) {
             let reason = "nothing of this name is watched, and its history is empty: /api/view has all names";
             return Answer::refused(AnswerStatus::Missing, reason);
@@ -102,4 +141,52 @@ impl Feed for ViewFeed {
 
 fn json(data: &impl Serialize) -> String {
     serde_json::to_string(data).expect("views and graphs are plain data")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::view::{Range, Subject};
+
+    /// A source whose history is read for as long as somebody holds the lock.
+    #[derive(Default)]
+    struct Slow(Mutex<()>);
+
+    impl ViewSource for Slow {
+        fn view(&self) -> Arc<View> {
+            Arc::default()
+        }
+
+        fn graphs(&self, _: &Subject, _: Range) -> Vec<Graph> {
+            drop(self.0.lock().unwrap());
+            Vec::new()
+        }
+    }
+
+    #[test]
+    fn beyond_two_requests_for_graphs_the_next_is_told_to_come_again() {
+        let source = Arc::new(Slow::default());
+        let shown: Arc<dyn ViewSource> = Arc::<Slow>::clone(&source);
+        let data = GraphData::new(shown);
+        let query = [("subject", "server:shop"), ("from", "100"), ("to", "200")];
+        let query = query.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+        let request = ResourceRequest { below: String::new(), query };
+        let held = source.0.lock().unwrap();
+        thread::scope(|scope| {
+            for _ in 0..MOST_AT_ONCE {
+                scope.spawn(|| assert_eq!(data.answer(&request).status, AnswerStatus::Missing));
+            }
+            while data.answering.load(Ordering::Relaxed) < MOST_AT_ONCE {
+                thread::sleep(Duration::from_millis(1));
+            }
+            let refused = data.answer(&request);
+            assert_eq!(refused.status, AnswerStatus::Unavailable);
+            assert!(refused.body.contains("try again"), "{}", refused.body);
+            drop(held);
+        });
+        assert_eq!(data.answer(&request).status, AnswerStatus::Missing, "there is room again");
+    }
 }

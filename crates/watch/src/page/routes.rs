@@ -34,7 +34,7 @@ pub fn pages(site: Site, source: &Arc<dyn ViewSource>) -> Site {
         .with_resource("/server/", page(PageKind::Server))
         .with_resource("/volume/", page(PageKind::Storage))
         .with_resource("/api/view", ViewData(Arc::clone(source)))
-        .with_resource("/api/graphs", GraphData(Arc::clone(source)))
+        .with_resource("/api/graphs", GraphData::new(Arc::clone(source)))
         .with_feed("/events", ViewFeed::new(Arc::clone(source)));
     with_files(site)
 }

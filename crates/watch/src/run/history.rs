@@ -9,12 +9,15 @@ use ebbtide_history::{Sample, SampleOptions, Samples};
 use ebbtide_text::rough;
 
 use super::error::RunError;
-use super::worker::{Slot, unix_ms};
+use super::faults::Faults;
+use super::worker::unix_ms;
 use crate::live::{Complaints, SUBJECTS, SourceFault};
 
 /// Seconds of samples that wait for a disk that does not answer.
 const MOST_WAITING: usize = 120;
 const SUBJECT: &str = "history";
+/// What is said of the seconds in it.
+const SECONDS: &str = "history of seconds";
 
 /// Opens the history of a directory.
 ///
@@ -43,7 +46,7 @@ impl HistoryWriter {
     /// A thread cannot be started.
     pub(super) fn start(
         history: Option<Arc<Samples>>,
-        faults: Slot<Vec<SourceFault>>,
+        faults: Faults,
         say: impl Fn(&str) + Send + 'static,
     ) -> io::Result<Self> {
         let Some(history) = history else { return Ok(Self { samples: None, thread: None, left_out: 0 }) };
@@ -77,18 +80,11 @@ impl Drop for HistoryWriter {
     }
 }
 
-fn write_all(
-    history: &Samples,
-    waiting: &Receiver<(u64, Vec<Sample>)>,
-    faults: &Slot<Vec<SourceFault>>,
-    say: impl Fn(&str),
-) {
+fn write_all(history: &Samples, waiting: &Receiver<(u64, Vec<Sample>)>, faults: &Faults, say: impl Fn(&str)) {
     let mut complaints = Complaints::default();
     let mut note = |outcome: Result<(), String>| {
-        let mut faults = faults.lock();
-        show_fault(&mut faults, outcome.as_ref().err(), history.lost());
-        show_limit(&mut faults, history.limited_to_ms(unix_ms()));
-        drop(faults);
+        faults.set(SUBJECT, fault(outcome.as_ref().err(), history.lost()));
+        faults.set(SECONDS, limit(history.limited_to_ms(unix_ms())));
         complaints.take(SUBJECT, outcome).iter().for_each(|line| say(line));
     };
     while let Ok((now_ms, samples)) = waiting.recv() {
@@ -110,33 +106,32 @@ fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     texts.join(": ")
 }
 
-/// Shows that the history is not written, for as long as that is so, and what was given up, which stays so.
-fn show_fault(faults: &mut Vec<SourceFault>, error: Option<&String>, lost: u64) {
-    faults.retain(|fault| fault.subject != SUBJECT);
+/// That the history is not written, for as long as that is so, or what was given up, which stays so; None where neither is.
+fn fault(error: Option<&String>, lost: u64) -> Option<SourceFault> {
     if error.is_none() && lost > 0 {
-        faults.push(SourceFault {
+        return Some(SourceFault {
             subject: SUBJECT.to_owned(),
             figure: format!("{lost} points that were given up"),
             reason: "the history could not be written, or not soon enough".to_owned(),
             remedy: String::new(),
         });
     }
-    faults.extend(error.map(|error| SourceFault {
+    error.map(|error| SourceFault {
         subject: SUBJECT.to_owned(),
         figure: format!("what happens now; {lost} points were given up so far"),
         reason: error.clone(),
         remedy: "make room on its disk, or name another directory with --history".to_owned(),
-    }));
+    })
 }
 
-/// Shows that seconds were deleted before their day was over, where more series are recorded than the limit of bytes has room for.
-fn show_limit(faults: &mut Vec<SourceFault>, kept_ms: Option<u64>) {
-    faults.extend(kept_ms.map(|kept_ms| SourceFault {
-        subject: SUBJECT.to_owned(),
+/// That seconds were deleted before their day was over, where more series are recorded than the limit of bytes has room for.
+fn limit(kept_ms: Option<u64>) -> Option<SourceFault> {
+    kept_ms.map(|kept_ms| SourceFault {
+        subject: SECONDS.to_owned(),
         figure: format!("seconds that are older than {}", rough(kept_ms as f64 / 1_000.0)),
         reason: "so many are recorded that 2 GiB have no room for a day of them; minutes are kept".to_owned(),
         remedy: "watch fewer servers with one history: --history names another directory".to_owned(),
-    }));
+    })
 }
 
 #[cfg(test)]
@@ -144,26 +139,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fault_is_shown_for_as_long_as_it_lasts() {
-        let mut faults = Vec::new();
+    fn a_history_that_is_not_written_is_a_fault_with_what_was_given_up() {
         let full = "database or disk is full".to_owned();
-        show_fault(&mut faults, Some(&full), 3);
-        show_fault(&mut faults, Some(&full), 4);
-        assert_eq!(faults.len(), 1);
-        assert!(faults[0].figure.contains("4 points") && faults[0].reason == full);
-        show_fault(&mut faults, None, 4);
-        assert!(faults.len() == 1 && faults[0].figure.contains("4 points"), "what was lost stays shown");
-        show_fault(&mut faults, None, 0);
-        assert!(faults.is_empty());
-        show_limit(&mut faults, Some(5 * 3_600_000));
-        assert_eq!(faults[0].figure, "seconds that are older than 5 h");
+        let shown = fault(Some(&full), 4).unwrap();
+        assert!(shown.figure.contains("4 points") && shown.reason == full);
+        let lost = fault(None, 4).unwrap();
+        assert!(lost.figure.contains("4 points"), "what was lost stays shown");
+        assert_eq!(fault(None, 0), None);
+        assert_eq!(limit(Some(5 * 3_600_000)).unwrap().figure, "seconds that are older than 5 h");
+        assert_eq!(limit(None), None);
     }
 
     #[test]
     fn what_was_handed_over_is_written_before_the_end() {
         let dir = tempfile::tempdir().unwrap();
         let history = open_history(dir.path()).unwrap();
-        let mut writer = HistoryWriter::start(Some(history), Slot::default(), |_| {}).unwrap();
+        let mut writer = HistoryWriter::start(Some(history), Faults::default(), |_| {}).unwrap();
         writer.write(Vec::new());
         drop(writer);
         assert!(dir.path().join(ebbtide_history::FILE).is_file());

@@ -6,11 +6,13 @@
 //!   delays no other.
 //! - [`Watching::start`] hands what they have to the [`Watcher`](crate::live::Watcher), second by second (`ticker`), and what that says
 //!   to the history, to a command, to a [`WebhookUrl`] and to a [`Voice`]. Each has a thread of its own, and a queue with a bound.
+//!   What goes wrong there is among the `faults`, which the views show.
 //! - [`look_twice`] is the look of `--once`; [`Replay`] plays the history. `listen` serves the pages of both.
 //!
 //! Errors are typed: the program gives them exit codes and hints in `src/refusal/watch.rs`.
 
 mod error;
+mod faults;
 mod history;
 mod listen;
 mod notify;

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ebbtide_history::HistoryError;
+use ebbtide_history::{HistoryError, Samples};
 use ebbtide_http::{LoopbackAddress, Server};
 use ebbtide_load::Cancel;
 
 use super::error::RunError;
+use super::listen;
 use super::sources::machine_name;
 use super::worker::{unix_ms, wait_until};
-use super::{history, listen};
 use crate::live::ReplaySource;
 use crate::view::{View, ViewSource};
 
@@ -27,16 +27,16 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// Opens the history of a directory, for a span of milliseconds since 1970.
+    /// Opens the history of a directory, for a span of milliseconds since 1970. It is only read.
     ///
     /// # Errors
-    /// There is no history there, or it cannot be read.
+    /// There is no history there, it cannot be read, or it is of another version.
     pub fn open(directory: &Path, span_ms: &std::ops::Range<u64>) -> Result<Self, RunError> {
         if !directory.join(ebbtide_history::FILE).is_file() {
             return Err(RunError::NoHistory { directory: directory.to_owned() });
         }
-        let samples = history::open_history(directory)?;
-        let source = ReplaySource::new(samples, machine_name(), span_ms, unix_ms());
+        let samples = Samples::open_read_only(directory).map_err(|source| unreadable(directory, source))?;
+        let source = ReplaySource::new(Arc::new(samples), machine_name(), span_ms, unix_ms());
         let source = source.map_err(|source| unreadable(directory, source))?;
         Ok(Self { source: Arc::new(source), directory: directory.to_owned() })
     }
@@ -47,13 +47,12 @@ impl Replay {
         Arc::<ReplaySource>::clone(&self.source)
     }
 
-    /// The last moment of the span, or that at which it was stopped.
+    /// The last moment of the span.
     ///
     /// # Errors
     /// The history cannot be read.
-    pub fn to_end(&self, stop: &Cancel) -> Result<Arc<View>, RunError> {
-        let advance = || self.source.advance().map_err(|source| unreadable(&self.directory, source));
-        while advance()? && !stop.is_cancelled() {}
+    pub fn last_moment(&self) -> Result<Arc<View>, RunError> {
+        self.source.seek_end().map_err(|source| unreadable(&self.directory, source))?;
         Ok(self.source.view())
     }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use ebbtide_catalog::Catalog;
@@ -20,10 +21,11 @@ use ebbtide_proc::machine::setting;
 use ebbtide_proc::process::own_usage;
 
 use super::error::RunError;
+use super::faults::Faults;
 use super::servers::{WatchedServer, volume_limits};
-use super::worker::{Clock, Slot, every};
+use super::worker::{Clock, Slot, every, have_ended};
 use crate::host::{EbsDevice, EbsPages, HostOptions, HostReader, PageReader, Placement, placements};
-use crate::live::{HostLook, Looks, OwnLook, OwnVolume, ServerLook, ServerState, SourceFault, Unanswered};
+use crate::live::{HostLook, Looks, OwnLook, OwnVolume, ServerLook, ServerState, Unanswered};
 use crate::reading::VolumeLimits;
 
 /// How often mounts, properties of devices and the space of file systems are read.
@@ -34,6 +36,8 @@ const PAGE_LOOK: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_secs(1);
 /// A server that has not answered for so long hangs: a statement is waited for 5 s, and a connection for 40 s.
 const LONGEST_WAIT: Duration = Duration::from_secs(6);
+/// How long the sessions of servers may take to end: each notices within 100 ms, where it does not wait for an answer.
+const LONGEST_END: Duration = Duration::from_millis(500);
 
 /// The name of this machine; empty where it is not known.
 #[must_use]
@@ -49,7 +53,9 @@ pub struct Sources {
     host: Slot<Option<HostLook>>,
     own: Slot<Option<OwnLook>>,
     /// Troubles of others that are shown beside those of the sources, such as of the history.
-    pub(super) faults: Slot<Vec<SourceFault>>,
+    pub(super) faults: Faults,
+    /// Each ends the session of its server when it ends.
+    server_threads: Vec<JoinHandle<()>>,
 }
 
 /// What is known of a server, and since when its thread waits for it.
@@ -106,16 +112,17 @@ impl Sources {
         options: &SourceOptions<'_>,
     ) -> Result<Self, RunError> {
         let SourceOptions { interval, clock, has_ebs_pages, stop } = options;
-        let sources = Self {
+        let mut sources = Self {
             servers: servers.iter().map(ServerSlot::new).collect(),
             clock: *clock,
             host: Slot::default(),
             own: Slot::default(),
-            faults: Slot::default(),
+            faults: Faults::default(),
+            server_threads: Vec::new(),
         };
         for (server, slot) in servers.iter().zip(&sources.servers) {
             let mut reader = ServerReader::new(server, slot.clone(), *clock);
-            every("server", *interval, stop, move || reader.read())?;
+            sources.server_threads.push(every("server", *interval, stop, move || reader.read())?);
         }
         let mut reader = MachineReader::new(sources.host.clone(), *clock);
         if *has_ebs_pages {
@@ -148,8 +155,14 @@ impl Sources {
             own: self.own.lock().clone(),
             checks: Vec::new(),
             process: own_usage(),
-            faults: self.faults.lock().clone(),
+            faults: self.faults.all(),
         }
+    }
+
+    /// Waits after the end was asked for until the sessions have ended, for half a second at most: a session that the end of the
+    /// program cuts off is an aborted connection in the server's counters and log.
+    pub(super) fn end(&self) {
+        have_ended(&self.server_threads, LONGEST_END);
     }
 
     /// Whether each server has answered or failed, and the machine was read: what a single look waits for.
@@ -303,26 +316,41 @@ struct OwnReader {
     clock: Clock,
 }
 
+/// The server of the home did not answer in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct TimedOut;
+
 impl OwnReader {
     fn read(&mut self) {
-        let look = self
-            .volumes()
-            .map(|volumes| OwnLook { elapsed: self.clock.elapsed().into(), volumes: volumes.into() });
+        // What was read before stays, with its time: after a while it is too old to be shown.
+        let Ok(volumes) = self.volumes() else { return };
+        let look =
+            volumes.map(|volumes| OwnLook { elapsed: self.clock.elapsed().into(), volumes: volumes.into() });
         *self.slot.lock() = look;
     }
 
-    /// The attached volumes; None where no server of the home answers.
-    fn volumes(&mut self) -> Option<Vec<OwnVolume>> {
-        let ask = |request: &Request| ask_if_there(&self.home, request, PATIENCE);
-        let Answer::Volumes(volumes) = ask(&Request::VolumeList { region: None })? else { return None };
+    /// The attached volumes; None where no server of the home listens, or it refuses. The first question that is not answered in time
+    /// is the last one: with 100 volumes as many would wait one after the other.
+    fn volumes(&mut self) -> Result<Option<Vec<OwnVolume>>, TimedOut> {
+        let Some(Answer::Volumes(volumes)) = self.ask(&Request::VolumeList { region: None })? else {
+            return Ok(None);
+        };
         let mut shown = Vec::new();
         for VolumeView { name, .. } in volumes.into_iter().filter(|volume| volume.attachment.is_some()) {
             // One that was detached since has no answer.
-            if let Some(Answer::Volume(detail)) = ask(&Request::VolumeShow { name, region: None }) {
+            if let Some(Answer::Volume(detail)) = self.ask(&Request::VolumeShow { name, region: None })? {
                 shown.push(detail);
             }
         }
-        Some(shown.into_iter().filter_map(|detail| self.volume(*detail)).collect())
+        Ok(Some(shown.into_iter().filter_map(|detail| self.volume(*detail)).collect()))
+    }
+
+    /// Asks the server of the home; None where there is none, or it refuses.
+    fn ask(&self, request: &Request) -> Result<Option<Answer>, TimedOut> {
+        let began = self.clock.elapsed();
+        let answer = ask_if_there(&self.home, request, PATIENCE);
+        let is_late = answer.is_none() && self.clock.elapsed().saturating_sub(began) >= PATIENCE;
+        if is_late { Err(TimedOut) } else { Ok(answer) }
     }
 
     fn volume(&mut self, detail: VolumeDetail) -> Option<OwnVolume> {
@@ -385,6 +413,24 @@ mod tests {
         *slot.asked.lock() = Some(Duration::from_secs(90));
         let state = slot.look(now).state;
         assert!(matches!(state, ServerState::Unanswered { kind: Unanswered::Hangs, .. }), "{state:?}");
+    }
+
+    #[test]
+    fn what_was_read_of_own_volumes_stays_where_their_server_does_not_answer_and_goes_with_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::open(dir.path()).unwrap();
+        let before = OwnLook { elapsed: ebbtide_volume::Nanos::SECOND, volumes: Vec::new().into() };
+        let slot = Slot::new(Some(before));
+        let (catalog, limits, clock) = (Catalog::builtin(), BTreeMap::new(), Clock::start());
+        let mut reader = OwnReader { home: home.clone(), catalog, limits, slot: slot.clone(), clock };
+        // It accepts connections, and nobody reads them.
+        let listener = std::os::unix::net::UnixListener::bind(home.socket()).unwrap();
+        reader.read();
+        let elapsed = slot.lock().as_ref().map(|look| look.elapsed);
+        assert_eq!(elapsed, Some(ebbtide_volume::Nanos::SECOND));
+        drop(listener);
+        reader.read();
+        assert!(slot.lock().is_none());
     }
 
     #[test]

@@ -42,6 +42,7 @@ pub struct Audience {
 #[derive(Debug)]
 pub struct Watching {
     source: Arc<LiveSource>,
+    sources: Arc<Sources>,
     server: Option<Server>,
     ticking: JoinHandle<()>,
 }
@@ -61,13 +62,13 @@ impl Watching {
         let Audience { recipients, voice, history, listen: address } = audience;
         let source = watcher.source();
         let said = Arc::clone(&voice);
-        let notifier = Notifier::start(recipients, move |line| said.note(line))?;
+        let notifier = Notifier::start(recipients, sources.faults.clone(), move |line| said.note(line))?;
         let said = Arc::clone(&voice);
         let writer = HistoryWriter::start(history, sources.faults.clone(), move |line| said.note(line))?;
         let server = address.map(|address| listen::start(address, &source)).transpose()?;
-        let ticker = Ticker { watcher, sources: Arc::clone(sources), notifier, writer, voice };
+        let ticker = Ticker { watcher, sources: Arc::clone(sources), writer, notifier, voice };
         let ticking = ticker.start(interval, stop)?;
-        Ok(Self { source, server, ticking })
+        Ok(Self { source, sources: Arc::clone(sources), server, ticking })
     }
 
     /// What is watched.
@@ -82,16 +83,19 @@ impl Watching {
         self.server.as_ref().map(Server::address)
     }
 
-    /// Waits for the end, which `stop` brings: the last samples and alarms are handed over in order.
+    /// Waits for the end, which `stop` brings: the last samples are written, then the last alarms are sent, for some seconds at most,
+    /// and the sessions of servers end.
     ///
     /// # Errors
-    /// The thread that watches ended by a panic.
+    /// The thread that watches ended by a panic, which brings the end, too.
     pub fn end(self) -> Result<(), RunError> {
-        self.ticking.join().map_err(|_| RunError::Panicked("watches"))
+        let ended = self.ticking.join().map_err(|_| RunError::Panicked("watches"));
+        self.sources.end();
+        ended
     }
 }
 
-/// Looks twice, an interval apart, and gives what a look can say. None: it was stopped before the second look.
+/// Looks twice, an interval apart, and gives what a look can say. None: it was stopped before the second look. The sources end with it.
 #[must_use]
 pub fn look_twice(
     mut watcher: Watcher,
@@ -99,6 +103,13 @@ pub fn look_twice(
     interval: Duration,
     stop: &Cancel,
 ) -> Option<View> {
+    let view = second_look(&mut watcher, sources, interval, stop);
+    stop.cancel();
+    sources.end();
+    view
+}
+
+fn second_look(watcher: &mut Watcher, sources: &Sources, interval: Duration, stop: &Cancel) -> Option<View> {
     let give_up = Instant::now() + PATIENCE;
     while !sources.are_known() && Instant::now() < give_up && !stop.is_cancelled() {
         thread::sleep(LOOK);
@@ -111,4 +122,54 @@ pub fn look_twice(
     }
     watcher.tick(sources.clock().moment(), sources.looks());
     Some(watcher.source().single_look())
+}
+
+#[cfg(test)]
+mod tests {
+    use ebbtide_catalog::Catalog;
+    use ebbtide_load::{Endpoint, Target};
+
+    use super::*;
+    use crate::live::WatchOptions;
+    use crate::run::servers::WatchedServer;
+    use crate::run::sources::SourceOptions;
+    use crate::run::worker::Clock;
+
+    /// A voice that panics at the first trouble.
+    #[derive(Debug)]
+    struct Panics;
+
+    impl Voice for Panics {
+        fn note(&self, text: &str) {
+            panic!("a test panics at: {text}");
+        }
+
+        fn alarm(&self, _: &str) {}
+    }
+
+    #[test]
+    fn a_panic_of_the_thread_that_watches_brings_the_end_and_is_an_error() {
+        let (stop, interval) = (Cancel::default(), Duration::from_millis(50));
+        let target = Target {
+            endpoints: vec![Endpoint::Unix("/nowhere/mysqld.sock".into())],
+            user: String::new(),
+            password: String::new(),
+            database: String::new(),
+            tls: None,
+        };
+        let servers = [WatchedServer { name: "shop".to_owned(), target }];
+        let options = SourceOptions { interval, clock: Clock::start(), stop: &stop };
+        let sources = Arc::new(Sources::start(&servers, None, Catalog::builtin(), &options).unwrap());
+        let audience = Audience {
+            recipients: Recipients::default(),
+            voice: Arc::new(Panics),
+            history: None,
+            listen: None,
+        };
+        let watcher = Watcher::new(WatchOptions::default(), None);
+        let watching = Watching::start(watcher, &sources, audience, interval, &stop).unwrap();
+        wait_until(Instant::now() + Duration::from_secs(60), &stop);
+        assert!(stop.is_cancelled(), "nobody else has stopped it");
+        assert!(matches!(watching.end(), Err(RunError::Panicked(_))));
+    }
 }

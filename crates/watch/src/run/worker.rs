@@ -2,7 +2,7 @@
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::reading::Moment;
@@ -10,6 +10,8 @@ use ebbtide_load::Cancel;
 
 /// How soon a thread notices that it is to end.
 const SLICE: Duration = Duration::from_millis(100);
+/// How often it is looked whether a thread has ended.
+const END_LOOK: Duration = Duration::from_millis(10);
 
 /// The clock: what has passed since the program began, which no step of the wall clock changes.
 #[derive(Debug, Clone, Copy)]
@@ -70,7 +72,7 @@ impl<T> Slot<T> {
 }
 
 /// Runs `work` every `interval` on a thread of its own, from now until `stop`. Work that takes longer leaves times out: nothing is
-/// done twice at once. Nobody waits for the thread, which may hang in the kernel.
+/// done twice at once. The thread may hang in the kernel: who waits for its end must not wait without one ([`have_ended`]).
 ///
 /// # Errors
 /// The thread cannot be started.
@@ -79,7 +81,7 @@ pub(super) fn every(
     interval: Duration,
     stop: &Cancel,
     mut work: impl FnMut() + Send + 'static,
-) -> io::Result<()> {
+) -> io::Result<JoinHandle<()>> {
     let stop = stop.clone();
     let run = move || {
         let mut next = Instant::now();
@@ -93,7 +95,19 @@ pub(super) fn every(
             wait_until(next, &stop);
         }
     };
-    thread::Builder::new().name(name.to_owned()).spawn(run).map(|_| ())
+    thread::Builder::new().name(name.to_owned()).spawn(run)
+}
+
+/// Waits until threads have ended, for so long at most. Returns whether they have; what a thread owned is dropped then.
+pub(super) fn have_ended(threads: &[JoinHandle<()>], patience: Duration) -> bool {
+    let give_up = Instant::now() + patience;
+    while !threads.iter().all(JoinHandle::is_finished) {
+        if Instant::now() >= give_up {
+            return false;
+        }
+        thread::sleep(END_LOOK);
+    }
+    true
 }
 
 /// Waits for a time, or until `stop`.
@@ -116,16 +130,18 @@ mod tests {
     #[test]
     fn work_is_done_again_until_it_is_stopped_and_never_twice_at_once() {
         let (stop, (sender, done)) = (Cancel::default(), mpsc::channel());
-        every("test", Duration::from_millis(1), &stop, move || {
+        let work = move || {
             thread::sleep(Duration::from_millis(5));
             let _ = sender.send(());
-        })
-        .unwrap();
+        };
+        let threads = [every("test", Duration::from_millis(1), &stop, work).unwrap()];
+        assert!(!have_ended(&threads, Duration::ZERO));
         for _ in 0..3 {
             done.recv().unwrap();
         }
         stop.cancel();
         // The sender is dropped when the thread ends.
         while done.recv().is_ok() {}
+        assert!(have_ended(&threads, Duration::from_secs(60)));
     }
 }

@@ -15,8 +15,8 @@ const DEFAULT: [Collector; 6] = [
 ];
 
 /// Adds whether the server answers. Nothing else is added of one that does not.
-pub(super) fn add_up(families: &mut Families, reading: &Reading) {
-    let up = f64::from(u8::from(reading.up));
+pub(super) fn add_up(families: &mut Families, is_up: bool) {
+    let up = f64::from(u8::from(is_up));
     families.add("mysql_up", Kind::Gauge, "Whether the MySQL server is up.", Labels::new(), up);
 }
 

@@ -1,9 +1,8 @@
 //! Families whose names are made of what a server calls its counters. The table of the others is [`crate::names`].
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
-use crate::exposition::Number;
+use crate::exposition::{Exposition, Label, Number};
 use crate::family::{Family, FamilyKind};
 
 /// So many samples are taken of one server. A MySQL with all of its counters on has 2,000.
@@ -150,67 +149,32 @@ impl Families {
     /// Prometheus's text format 0.0.4.
     #[must_use]
     pub fn text(&self) -> String {
-        let mut text = String::new();
+        let mut text = Exposition::default();
         for (name, family) in &self.families {
-            write(
-                &mut text,
-                format_args!("# HELP {name} {}\n# TYPE {name} {}\n", family.help, family.kind.name()),
-            );
+            text.begin(name, family.kind.name(), family.help);
             for (labels, value) in &family.samples {
-                write_line(&mut text, name, labels, None, Number::Real(*value));
+                text.line(name, "", &borrowed(labels), None, Number::Real(*value));
             }
             for (labels, histogram) in &family.histograms {
-                write_histogram(&mut text, name, labels, histogram);
+                add_buckets(&mut text, name, &borrowed(labels), histogram);
             }
         }
-        text
+        text.into_text()
     }
 }
 
-fn write_histogram(text: &mut String, name: &str, labels: &Labels, histogram: &Histogram) {
-    let bucket = format!("{name}_bucket");
+fn add_buckets(text: &mut Exposition, name: &str, labels: &[Label<'_>], histogram: &Histogram) {
     for (bound, count) in &histogram.buckets {
         let bound = Number::Real(*bound).to_string();
-        write_line(text, &bucket, labels, Some(&bound), Number::Whole(*count));
+        text.line(name, "_bucket", labels, Some(&bound), Number::Whole(*count));
     }
-    write_line(text, &bucket, labels, Some("+Inf"), Number::Whole(histogram.count));
-    write_line(text, &format!("{name}_sum"), labels, None, Number::Real(histogram.sum));
-    write_line(text, &format!("{name}_count"), labels, None, Number::Whole(histogram.count));
+    text.line(name, "_bucket", labels, Some("+Inf"), Number::Whole(histogram.count));
+    text.line(name, "_sum", labels, None, Number::Real(histogram.sum));
+    text.line(name, "_count", labels, None, Number::Whole(histogram.count));
 }
 
-fn write_line(text: &mut String, name: &str, labels: &Labels, bound: Option<&str>, number: Number) {
-    text.push_str(name);
-    let bound = bound.map(|bound| ("le", bound));
-    let labels = labels.iter().map(|(label, value)| (*label, value.as_str())).chain(bound);
-    let mut opened = false;
-    for (label, value) in labels {
-        text.push(if opened { ',' } else { '{' });
-        opened = true;
-        text.push_str(label);
-        text.push_str("=\"");
-        push_escaped(text, value);
-        text.push('"');
-    }
-    if opened {
-        text.push('}');
-    }
-    write(text, format_args!(" {number}\n"));
-}
-
-/// Adds a label's value with what would end it as escapes. A server may have any character in a name of a host or of a channel.
-fn push_escaped(text: &mut String, value: &str) {
-    for c in value.chars() {
-        match c {
-            '\\' => text.push_str("\\\\"),
-            '\n' => text.push_str("\\n"),
-            '"' => text.push_str("\\\""),
-            other => text.push(other),
-        }
-    }
-}
-
-fn write(text: &mut String, added: std::fmt::Arguments<'_>) {
-    text.write_fmt(added).expect("a text takes whatever is written to it");
+fn borrowed(labels: &Labels) -> Vec<Label<'_>> {
+    labels.iter().map(|(label, value)| (*label, value.as_str())).collect()
 }
 
 #[cfg(test)]

@@ -46,13 +46,18 @@ impl ServerLabels {
     }
 }
 
+/// Adds of a server whose figures are not of this moment whether it is up, and what the sampling has cost.
+pub fn add_silent_server(families: &mut Families, reading: &Reading, is_up: bool, labels: &ServerLabels) {
+    families.begin_server(labels.constant());
+    exporter::add_up(families, is_up);
+    own::add_cost(families, reading);
+}
+
 /// Adds everything that is known of a server: the families of mysqld_exporter's default collectors with its names, labels and values, those
 /// of its collectors `info_schema.innodb_metrics` and `binlog_size`, and `ebbtide_server_*`. Of a server that does not answer, only that,
 /// and what the sampling has cost.
 pub fn add_server(families: &mut Families, reading: &Reading, trend: &ServerTrend, labels: &ServerLabels) {
-    families.begin_server(labels.constant());
-    exporter::add_up(families, reading);
-    own::add_cost(families, reading);
+    add_silent_server(families, reading, reading.up, labels);
     if !reading.up {
         return;
     }

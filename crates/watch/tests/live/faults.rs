@@ -111,6 +111,36 @@ fn a_device_that_goes_and_comes_back_is_said_and_has_a_gap() {
 }
 
 #[test]
+fn a_machine_that_is_not_read_any_more_is_neither_shown_nor_scraped_and_nothing_of_it_has_gone() {
+    let mut world = World::new();
+    world.run(30);
+    let reads = "node_disk_reads_completed_total{";
+    assert!(world.watcher.source().metrics().contains(reads));
+    world.host_read = Some(world.second);
+    let view = world.run(40).pop().unwrap();
+    assert!(view.storage.iter().all(|storage| storage.name != "nvme1n1"), "{:?}", view.storage);
+    assert!(view.not_seen.iter().any(|row| row.subject == "this machine"), "{:?}", view.not_seen);
+    assert!(!world.watcher.source().metrics().contains(reads));
+    assert_eq!(world.notices(), ["this machine: the thread that reads it waits for the kernel"]);
+    world.host_read = None;
+    assert_even(&world.run(20));
+    assert_eq!(world.notices().len(), 2, "and that it works again: {:?}", world.notices());
+}
+
+#[test]
+fn a_server_that_rests_keeps_its_series_for_a_while_and_is_up_without_them_afterwards() {
+    let mut world = World::new();
+    world.run(10);
+    world.state = ServerState::Rests;
+    for (seconds, has_figures) in [(10, true), (10, false)] {
+        world.run(seconds);
+        let text = world.watcher.source().metrics();
+        assert!(text.contains("mysql_up 1"), "it is no fault: {text}");
+        assert_eq!(text.contains("mysql_global_status_questions "), has_figures, "{text}");
+    }
+}
+
+#[test]
 fn a_volume_that_is_detached_takes_nothing_with_it() {
     let mut world = World::new();
     world.run(10);

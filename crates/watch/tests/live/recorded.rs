@@ -83,6 +83,26 @@ fn time_over_limits_is_even_between_pages_on_screens_and_in_graphs() {
 }
 
 #[test]
+fn a_server_and_a_volume_that_have_gone_keep_their_graphs() {
+    let (_dir, samples, mut world) = recorded();
+    record(&mut world, &samples, 70);
+    samples.flush().unwrap();
+    let options = WatchOptions { machine: "db1".to_owned(), build: ["0.0.0", ""], ..WatchOptions::default() };
+    let watcher = Watcher::new(options, Some(Arc::clone(&samples)));
+    let (second, has_volume) = (world.second, false);
+    let mut later = World { watcher, second, has_volume, ..World::named("another") };
+    later.run(2);
+    let source = later.watcher.source();
+    let graphs = last_minute(&later, &source, Subject::Server("shop".to_owned()));
+    assert!(graph(&graphs, "statements").lines[0].values.iter().flatten().count() > 50);
+    let graphs = last_minute(&later, &source, Subject::Storage("shop-data".to_owned()));
+    assert!(graph(&graphs, "iops").lines[1].values.iter().flatten().count() > 50);
+    for unknown in [Subject::Server("shop-data".to_owned()), Subject::Storage("shop".to_owned())] {
+        assert!(last_minute(&later, &source, unknown).is_empty());
+    }
+}
+
+#[test]
 fn a_replay_shows_what_was_shown() {
     let (_dir, samples, mut world) = recorded();
     record(&mut world, &samples, 30);
@@ -103,6 +123,21 @@ fn a_replay_shows_what_was_shown() {
         }
     }
     assert_eq!(shown, 10);
+}
+
+#[test]
+fn the_last_moment_of_a_replay_is_shown_without_those_before_it_and_the_file_is_only_read() {
+    let (dir, samples, mut world) = recorded();
+    record(&mut world, &samples, 30);
+    samples.flush().unwrap();
+    let reader = Arc::new(Samples::open_read_only(dir.path()).unwrap());
+    let end_ms = u64::try_from(world.moment().unix_s).unwrap() * 1_000;
+    let replay = ReplaySource::new(reader, "db1".to_owned(), &(end_ms - 10_000..end_ms), end_ms).unwrap();
+    replay.seek_end().unwrap();
+    let view = replay.view();
+    assert_eq!(view.unix_s, world.moment().unix_s - 1);
+    assert_eq!(view.servers[0].statements, Some(STATEMENTS as f64));
+    assert!(!replay.advance().unwrap(), "it is the end");
 }
 
 #[test]

@@ -36,6 +36,8 @@ pub(crate) struct World {
     pub(crate) statements: u64,
     /// What it answered last: a server that does not answer keeps it.
     pub(crate) answered: (u64, u64),
+    /// The second at which the machine was read last; None: it is read in each.
+    pub(crate) host_read: Option<u64>,
     pub(crate) has_device: bool,
     /// Whether the device gives its statistics page, every 10 s: it is over its IOPS for 20 ms of each second.
     pub(crate) has_page: bool,
@@ -65,6 +67,7 @@ impl World {
             uptime_s: 50_000,
             statements: 1_000_000,
             answered: (50_000, 1_000_000),
+            host_read: None,
             has_device: true,
             has_page: false,
             device_ops: 5_000_000,
@@ -115,7 +118,8 @@ impl World {
     pub(crate) fn looks(&self) -> Looks {
         let elapsed = Nanos::from_secs(self.second);
         let own = OwnLook { elapsed, volumes: self.has_volume.then(|| self.volume()).into_iter().collect() };
-        let host = HostLook { elapsed, reading: Arc::new(self.host()) };
+        let host_elapsed = self.host_read.map_or(elapsed, Nanos::from_secs);
+        let host = HostLook { elapsed: host_elapsed, reading: Arc::new(self.host()) };
         Looks { servers: vec![self.server()], host: Some(host), own: Some(own), ..Looks::default() }
     }
 
