@@ -23,7 +23,7 @@
 //! - [`document`] says what the views of a volume mean, as a document for people.
 //!
 //! A new request is a method of [`ControlPlane`], with a type in `src/request.rs`, a row of the counters, and what states permit it. Its
-//! adapters are `src/service.rs` of `ebbtide-serve`, for the socket, with a variant of [`protocol::Request`] and one of
+//! adapters are `crates/serve/src/service.rs`, for the socket, with a variant of [`protocol::Request`] and one of
 //! [`protocol::Answer`], and the services of `ebbtide-cloud`.
 #![forbid(unsafe_code)]
 
