@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use ebbtide_cloud::ec2::{DEVICE_LINKS, remove_device_links};
 use ebbtide_control::protocol::{self, ExitStatus, RefusedRequest, Request};
-use ebbtide_control::socket::{self, AskError, BindError};
+use ebbtide_control::socket::{self, AskError, BindError, Completed, ReplySender};
 use ebbtide_device::host::{self, Home, HomeError};
 
 use crate::answers::{self, Deleted, Stopped};
 use crate::exit::{Exit, Refusal, Report};
 use crate::text;
 
-pub(crate) use ebbtide_control::socket::{Listener, ReplySender};
+pub(crate) use ebbtide_control::socket::Listener;
 
 /// The server's answer.
 #[derive(Debug)]
@@ -197,23 +197,13 @@ pub(crate) fn listen(home: &Home) -> anyhow::Result<Listener> {
     })
 }
 
-/// A request that was carried out.
-#[derive(Debug)]
-pub(crate) struct Completed {
-    /// How the client is to end.
-    pub(crate) exit: Exit,
-    /// The result.
-    pub(crate) answer: protocol::Answer,
-}
-
 /// Reads one client's request, has it handled and sends the answer.
 pub(crate) fn serve_client(
     stream: &UnixStream,
     handle: impl FnOnce(Request, &ReplySender<'_>) -> anyhow::Result<Completed>,
 ) {
-    socket::serve_client(stream, |request, replies| match handle(request, replies) {
-        Ok(Completed { exit, answer }) => Ok(socket::Completed { exit: exit.into(), answer }),
-        Err(error) => Err(Report::of(&error).into()),
+    socket::serve_client(stream, |request, replies| {
+        handle(request, replies).map_err(|error| Report::of(&error).into())
     });
 }
 

@@ -5,8 +5,8 @@
 //! The commands are a table in `src/cli.rs`, and `carry_out` below calls the module of each. Exit codes are in `src/exit.rs`,
 //! `src/refusal.rs` gives an error its code and hint. How to add a command: docs/extending.md.
 //!
-//! - [`serve`] owns a `LiveControl` and answers on a socket ([`control`] is the commands' side of it, `src/serve/service.rs` carries a request
-//!   out); [`volume`] and [`snapshot`] are the commands that use it. The services of AWS are listed in `src/serve/aws.rs`.
+//! - [`serve`] runs the server of `ebbtide-serve`, which carries out what its socket is asked ([`control`] is the commands' side of it);
+//!   [`volume`] and [`snapshot`] are the commands that use it.
 //! - [`run`] and [`crash`] need no server of ours: the labs have their own host.
 //! - [`simulate`], [`predict`] and [`size`] print what `ebbtide-forecast` says, [`doctor`] what `ebbtide-advisor` judges of a look by
 //!   `ebbtide-doctor`. [`watch`] shows servers and storage live: `ebbtide-watch` makes what it shows.
@@ -27,7 +27,6 @@ mod completion;
 mod config;
 mod control;
 mod crash;
-mod disk;
 mod docs;
 mod doctor;
 mod document;

@@ -1,6 +1,7 @@
 //! What a refusal of the control plane, and of files that others made, is on the command line: its exit code, and what to type next.
 
 mod forecast;
+mod serve;
 mod watch;
 
 use std::path::Path;
@@ -11,6 +12,7 @@ use ebbtide_device::host::HostError;
 
 use crate::exit::{Exit, Refusal};
 pub(crate) use forecast::refused;
+pub(crate) use serve::refuse_serve;
 
 /// What `--force` does to a volume in use, in the words of the help and of the manual.
 const FORCED: &str = "what was written before is flushed to the volume, I/O after that fails";

@@ -1,10 +1,8 @@
 //! Completion of names: the shell asks the program what may follow, so that it can offer what a home has.
 //!
-//! [`command`] adds a source of names to arguments of the table of commands; [`specs`] knows what a volume spec goes on with. The
+//! [`command`] adds a source of names to arguments of the table of commands; [`spec_completions`] is what a volume spec goes on with. The
 //! scripts of bash and zsh are ours, since specs have `:` and `=` inside a word; that of fish is clap's. Why clap's engine:
 //! docs/decisions/completion.md.
-
-mod specs;
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -16,7 +14,7 @@ use clap_complete::engine::{
     ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter as _, complete,
 };
 use clap_complete::env::{CompleteEnv, EnvCompleter, Fish, Shells, Zsh};
-use ebbtide_catalog::Catalog;
+use ebbtide_catalog::{Catalog, spec_completions};
 use ebbtide_cloud::users::UserStore;
 use ebbtide_control::protocol::Request;
 use ebbtide_device::host::Home;
@@ -160,7 +158,7 @@ fn beginning(word: &OsStr, names: Vec<String>) -> Vec<CompletionCandidate> {
 
 fn spec(word: &OsStr) -> Vec<CompletionCandidate> {
     let text = word.to_string_lossy();
-    let mut all = specs::following(&text, &Catalog::builtin());
+    let mut all = spec_completions(&text, &Catalog::builtin());
     all.extend(names_of(Kind::Volume));
     beginning(word, all)
 }

@@ -1,15 +1,8 @@
 //! `ebbtide serve`: hosts the volumes of a home and takes control on its socket.
 
-mod attached;
 mod aws;
 mod change;
-mod events;
 mod log;
-mod metrics;
-mod ready;
-mod recording;
-mod sampling;
-mod service;
 mod status;
 
 use std::io::{BufRead as _, BufReader};
@@ -25,22 +18,22 @@ use clap::Args;
 use ebbtide_control::protocol::Request;
 use ebbtide_control::{ControlPlane as _, LiveControl};
 use ebbtide_device::host::{Home, HomeError, HomeLock, Host, HostOptions, release_dying};
+use ebbtide_serve::{
+    AttachedList, Build, DiskWatch, MetricsTarget, RunningServer, Service, endpoint_url, report_ready,
+    report_stopping,
+};
 use ebbtide_text::shell_words::quoted;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::answers::{self, Serving};
 use crate::control::{self, Listener};
-use crate::disk::DiskWatch;
 use crate::exit::{Exit, Refusal};
-use crate::refusal::refuse;
+use crate::refusal::{refuse, refuse_serve};
 use crate::text;
-use attached::AttachedList;
 use aws::AwsArgs;
-use change::Changeable;
+use change::Changes;
 use log::{LogFormat, LogLevel};
-use metrics::MetricsTarget;
-use service::Service;
 
 /// How long a detached server may take until it answers: it opens the store first.
 const START: Duration = Duration::from_secs(30);
@@ -166,7 +159,7 @@ fn change_command(args: &ServeArgs, home: &Home) -> Option<String> {
     let aws = args.aws.words().ok()?;
     let nothing = args.log.is_none() && aws.is_empty() && args.metrics.is_none();
     // An endpoint that is there has its options until the server ends.
-    if nothing || !takes_it || (!aws.is_empty() && aws::url(home).is_some()) {
+    if nothing || !takes_it || (!aws.is_empty() && endpoint_url(home).is_some()) {
         return None;
     }
     let mut words: Vec<String> = ["ebbtide", "serve", "--change"].map(str::to_owned).to_vec();
@@ -193,11 +186,15 @@ fn serve(lock: HomeLock, args: &ServeArgs, level: LogLevel) -> anyhow::Result<Ex
     let ended = AtomicBool::new(false);
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).context("cannot watch for signals")?;
     // Before the socket, at which a command sees that the server is there.
-    let running = Changeable::start(&plane, &home, level, &args.aws, args.metrics)?;
+    let build = Build { version: env!("CARGO_PKG_VERSION"), commit: env!("EBBTIDE_COMMIT") };
+    let endpoint = args.aws.endpoint();
+    let running =
+        RunningServer::start(&plane, &home, build, endpoint.as_ref(), args.metrics).map_err(refuse_serve)?;
     let listener = control::listen(&home)?;
     // After what can refuse to start: without --restore this empties the list of the last server.
-    let attached = AttachedList::begin(&home, args.restore)?;
-    let service = Service::new(&*plane, &home, &running, &attached);
+    let attached = AttachedList::begin(&home, args.restore).map_err(refuse_serve)?;
+    let changes = Changes { running: &running, home: &home, log: level };
+    let service = Service::new(&*plane, &home, &running, &attached, &changes);
     tracing::info!(home = %home.root().display(), host_sync = args.host_sync, "serving");
     std::thread::scope(|scope| {
         let handle = signals.handle();
@@ -212,12 +209,12 @@ fn serve(lock: HomeLock, args: &ServeArgs, level: LogLevel) -> anyhow::Result<Ex
         scope.spawn(|| {
             // Commands that connect meanwhile wait: they are to find the volumes.
             let status = if args.restore { service.restore() } else { "serving".to_owned() };
-            ready::report(&status);
+            report_ready(&status);
             accept(scope, &listener, &service, &ended, stop);
         });
         let why = wait(&stopped, &home, &plane);
         tracing::info!("stopping on {why}");
-        ready::report_stopping();
+        report_stopping();
         running.stop();
         plane.end();
         ended.store(true, Ordering::Relaxed);
@@ -267,7 +264,9 @@ fn accept<'scope>(
         match client {
             Ok(client) => {
                 let serve = move || {
-                    control::serve_client(&client, |request, replies| service.handle(request, replies));
+                    control::serve_client(&client, |request, replies| {
+                        service.handle(request, replies).map_err(refuse_serve)
+                    });
                     if service.is_asked_to_stop() {
                         let _ = stop.send("a request to stop");
                     }
@@ -341,7 +340,7 @@ fn detach(args: &ServeArgs, home: &Home, json: bool) -> anyhow::Result<Exit> {
 
 /// Prints where a server in the background is, and what it serves.
 fn report_serving(args: &ServeArgs, home: &Home, pid: u32, json: bool) {
-    let (socket, log, aws) = (home.socket(), home.log_file(), aws::url(home));
+    let (socket, log, aws) = (home.socket(), home.log_file(), endpoint_url(home));
     // The port may be one that the server has chosen.
     let status = args.metrics.and_then(|_| control::ask_if_there(home, &Request::Status, ANSWER));
     let metrics = status.as_ref().and_then(|status| status["metrics"].as_str());

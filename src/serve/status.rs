@@ -1,26 +1,12 @@
 //! `serve --status`: what a running server was asked.
 
+use ebbtide_control::OperationView;
 use ebbtide_control::protocol::{Request, ServerStatus};
-use ebbtide_control::{OperationView, RequestsView};
 use ebbtide_device::host::Home;
 
 use crate::control;
 use crate::exit::Exit;
 use crate::text::{self, TextTable};
-
-use super::aws;
-
-/// The status of this process.
-pub(super) fn server_status(home: &Home, metrics: Option<String>, requests: RequestsView) -> ServerStatus {
-    ServerStatus {
-        pid: std::process::id(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        home: home.root().to_owned(),
-        aws: aws::url(home),
-        metrics,
-        requests,
-    }
-}
 
 fn print(status: &ServerStatus) {
     let ServerStatus { pid, version, home, aws, metrics, requests } = status;

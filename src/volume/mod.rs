@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 
 use ebbtide_control::NbdAddress;
 use ebbtide_control::protocol::Request;
+use ebbtide_serve::attach_note;
 
 use crate::control;
-use crate::disk;
 use crate::document::ColorWhen;
 use crate::exit::{Exit, Refusal};
 use crate::home::HomePath;
@@ -54,7 +54,8 @@ pub(crate) fn run(
     };
     let answer = control::ask_unreported(&place.served()?, &request)?;
     if let VolumeCommand::Attach(_) = command {
-        disk::note_of_attach(&place.served()?, &serde_json::from_value(answer.value.clone())?);
+        let volume = serde_json::from_value(answer.value.clone())?;
+        attach_note(&place.served()?, &volume).iter().for_each(|text| text::note(text));
     }
     if let VolumeCommand::Detach(args) = command {
         warn_of_loss(&args.name, &answer.value);

@@ -16,6 +16,7 @@ mod asof;
 mod spec;
 
 mod catalog;
+mod completion;
 mod data;
 mod describe;
 mod initialization;
@@ -46,6 +47,7 @@ mod numbers;
 
 pub use asof::{AsOf, AsOfError};
 pub use catalog::{Catalog, TypeInfo};
+pub use completion::spec_completions;
 pub use data::EbsOptimized;
 pub use data_error::{
     CurveError, DataError, InstanceDataError, OverrideError, PeriodError, PriceDataError, ServiceError,

@@ -13,7 +13,7 @@
 //!   of [`sessions`], which [`sts`] issues.
 //! - A [`Service`] answers a [`Call`]: [`ec2`], [`ebs`], [`kms`], [`monitoring`], [`rbin`], [`sts`]. It asks the call's
 //!   [`Authorizer`], which decides by [`iam`]. It knows no HTTP, no signature and no protocol. The list of services is in
-//!   `src/serve/aws.rs` of the program.
+//!   `crates/serve/src/endpoint/mod.rs`.
 //! - `records` opens the SQLite files of a home; [`ec2`], [`kms`], [`monitoring`] and [`sessions`] have one each.
 //!
 //! Services know each other in four places: [`kms`] is the `KeyUnwrapper` of the control plane, and gives [`ec2`] data keys; [`ebs`]

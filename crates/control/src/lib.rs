@@ -5,7 +5,7 @@
 //! over a volume's state, a request and the time; [`record`] is what is kept of a volume, and what its model
 //! is after a time without a server.
 //!
-//! Adapters translate: `ebbtide serve` does so for its socket, with the types of [`protocol`]. [`socket`] has both ends of it, and
+//! Adapters translate: `ebbtide-serve` does so for its socket, with the types of [`protocol`]. [`socket`] has both ends of it, and
 //! nothing else here knows JSON text or a socket. Nothing knows a command line or a terminal.
 //!
 //! # Where to begin reading
@@ -23,7 +23,7 @@
 //! - [`document`] says what the views of a volume mean, as a document for people.
 //!
 //! A new request is a method of [`ControlPlane`], with a type in `src/request.rs`, a row of the counters, and what states permit it. Its
-//! adapters are `src/serve/service.rs` of the program, for the socket, with a variant of [`protocol::Request`] and one of
+//! adapters are `crates/serve/src/service.rs`, for the socket, with a variant of [`protocol::Request`] and one of
 //! [`protocol::Answer`], and the services of `ebbtide-cloud`.
 #![forbid(unsafe_code)]
 

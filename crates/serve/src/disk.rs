@@ -2,8 +2,7 @@
 
 use ebbtide_control::VolumeView;
 use ebbtide_device::host::{DiskSpace, Home};
-
-use crate::text::{note, size};
+use ebbtide_text::size;
 
 /// From this share of the disk on a server warns, percent.
 const FULL_PERCENT: u64 = 90;
@@ -12,16 +11,14 @@ const FULL_PERCENT: u64 = 90;
 const CONSEQUENCE: &str = "when the disk is full, their writes fail with I/O errors, and a file system may go read-only; what was \
     answered stays";
 
-/// Says that an attached volume may write more than the disk of the home has room for.
-pub(crate) fn note_of_attach(home: &Home, volume: &VolumeView) {
-    if let Ok(space) = home.disk_space()
-        && let Some(text) = at_attach(volume, space)
-    {
-        note(&text);
-    }
+/// A note for people that an attached volume may write more than the disk of the home has room for; None where it has, or
+/// where the disk does not answer.
+#[must_use]
+pub fn attach_note(home: &Home, volume: &VolumeView) -> Option<String> {
+    note_of_space(volume, home.disk_space().ok()?)
 }
 
-fn at_attach(volume: &VolumeView, space: DiskSpace) -> Option<String> {
+fn note_of_space(volume: &VolumeView, space: DiskSpace) -> Option<String> {
     let left = volume.size_bytes.saturating_sub(volume.data_bytes);
     (left > space.free_bytes).then(|| {
         format!(
@@ -35,13 +32,13 @@ fn at_attach(volume: &VolumeView, space: DiskSpace) -> Option<String> {
 
 /// Watches the disk of a home for its server.
 #[derive(Debug, Default)]
-pub(crate) struct DiskWatch {
+pub struct DiskWatch {
     has_warned: bool,
 }
 
 impl DiskWatch {
-    /// Looks; the text of a warning, once each time that the disk gets so full. `left` is what attached volumes may still take, bytes.
-    pub(crate) fn look(&mut self, home: &Home, left: impl FnOnce() -> u64) -> Option<String> {
+    /// Looks; the text of a warning, once each time that the disk gets 90% full. `left` is what attached volumes may still take, bytes.
+    pub fn look(&mut self, home: &Home, left: impl FnOnce() -> u64) -> Option<String> {
         let space = home.disk_space().ok()?;
         self.judge(space, left)
     }

@@ -5,12 +5,11 @@
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use anyhow::Context as _;
 use ebbtide_control::protocol::{AttachRequest, ExportRequest, MountPoint};
 use ebbtide_device::host::Home;
 use serde::{Deserialize, Serialize};
 
-use crate::exit::Refusal;
+use crate::error::{ServeError, chain};
 
 /// The file.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -21,7 +20,7 @@ struct Saved {
 
 /// What commands have attached, as it is saved.
 #[derive(Debug)]
-pub(super) struct AttachedList<'a> {
+pub struct AttachedList<'a> {
     home: &'a Home,
     entries: Mutex<Vec<AttachRequest>>,
 }
@@ -30,23 +29,19 @@ impl<'a> AttachedList<'a> {
     /// The list of a server that begins: what was attached when the last one ended, if it is to `restore` that; else it is empty.
     ///
     /// # Errors
-    /// A list that cannot be read or written.
-    pub(super) fn begin(home: &'a Home, restore: bool) -> anyhow::Result<Self> {
-        let refusal = || {
-            Refusal::environment("the list of attached volumes, attached.json of the home, cannot be used")
-                .hint("mend or remove it; without it nothing is attached at the start")
-        };
-        let saved = home.attached().with_context(refusal)?;
+    /// A list that cannot be read or written: [`ServeError::List`], [`ServeError::ListDamaged`].
+    pub fn begin(home: &'a Home, restore: bool) -> Result<Self, ServeError> {
+        let saved = home.attached().map_err(ServeError::List)?;
         if !restore && saved.is_some() {
-            home.save_attached(&bytes(&Saved::default())).with_context(refusal)?;
+            home.save_attached(&bytes(&Saved::default())).map_err(ServeError::List)?;
         }
         let read = |saved: Vec<u8>| serde_json::from_slice::<Saved>(&saved);
-        let saved = saved.filter(|_| restore).map(read).transpose().with_context(refusal)?;
+        let saved = saved.filter(|_| restore).map(read).transpose().map_err(ServeError::ListDamaged)?;
         Ok(Self { home, entries: Mutex::new(saved.unwrap_or_default().attached) })
     }
 
     /// What is to be attached again: a directory before those below it, otherwise as it was attached.
-    pub(super) fn to_restore(&self) -> Vec<AttachRequest> {
+    pub(crate) fn to_restore(&self) -> Vec<AttachRequest> {
         let mut entries = self.lock().clone();
         // The sort is stable.
         entries.sort_by_key(|request| mount_of(request).map_or(0, depth));
@@ -54,7 +49,7 @@ impl<'a> AttachedList<'a> {
     }
 
     /// A volume was attached.
-    pub(super) fn attached(&self, mut request: AttachRequest) {
+    pub(crate) fn attached(&self, mut request: AttachRequest) {
         if let ExportRequest::Block { mount: Some(mount) } = &mut request.export {
             // The file system is there by now. A start destroys nothing.
             mount.destroy = false;
@@ -68,7 +63,7 @@ impl<'a> AttachedList<'a> {
     }
 
     /// A volume was detached or deleted.
-    pub(super) fn ended(&self, name: &str) {
+    pub(crate) fn ended(&self, name: &str) {
         let mut entries = self.lock();
         let before = entries.len();
         entries.retain(|known| known.name != name);
@@ -85,7 +80,7 @@ impl<'a> AttachedList<'a> {
     fn save(&self, entries: MutexGuard<'_, Vec<AttachRequest>>) {
         let saved = self.home.save_attached(&bytes(&Saved { attached: entries.clone() }));
         if let Err(error) = saved {
-            let error = format!("{:#}", anyhow::Error::new(error));
+            let error = chain(&error);
             tracing::warn!(
                 error,
                 "the list of attached volumes is not saved: 'serve --restore' will not know of the change"
@@ -99,7 +94,7 @@ fn bytes(saved: &Saved) -> Vec<u8> {
 }
 
 /// The directory where a volume is to be mounted.
-pub(super) fn mount_of(request: &AttachRequest) -> Option<&Path> {
+pub(crate) fn mount_of(request: &AttachRequest) -> Option<&Path> {
     match &request.export {
         ExportRequest::Block { mount: Some(MountPoint { dir, .. }) } => Some(dir),
         _ => None,
@@ -165,6 +160,6 @@ mod tests {
         let lock = Home::open(dir.path()).unwrap().lock().unwrap();
         lock.home().save_attached(b"{").unwrap();
         let error = AttachedList::begin(lock.home(), true).unwrap_err();
-        assert!(error.to_string().contains("attached.json"), "{error:#}");
+        assert!(error.to_string().contains("attached.json"), "{error}");
     }
 }

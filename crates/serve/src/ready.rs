@@ -9,7 +9,7 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 const SOCKET: &str = "NOTIFY_SOCKET";
 
 /// Says that the server serves, and how its volumes are. Without the variable nobody asks.
-pub(super) fn report(status: &str) {
+pub fn report_ready(status: &str) {
     let Some(socket) = std::env::var_os(SOCKET) else { return };
     if let Err(error) = send(&socket, &format!("READY=1\nSTATUS={}", status.replace('\n', " "))) {
         tracing::warn!(%error, "systemd cannot be told that the server serves");
@@ -17,7 +17,7 @@ pub(super) fn report(status: &str) {
 }
 
 /// Says that the server ends.
-pub(super) fn report_stopping() {
+pub fn report_stopping() {
     if let Some(socket) = std::env::var_os(SOCKET) {
         // It ends all the same.
         let _ = send(&socket, "STOPPING=1");

@@ -1,4 +1,4 @@
-//! Where the events of the AWS endpoint are appended: a file of the home, or one that the user names.
+//! The files to which the events of the AWS endpoint are appended: one of the home, or one that the user names.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -14,7 +14,7 @@ const FILE: &str = "events.jsonl";
 
 /// The file of the home, in its folder of AWS.
 #[derive(Debug)]
-pub(super) struct HomeEvents(pub(super) HomeFolder);
+pub(crate) struct HomeEvents(pub(crate) HomeFolder);
 
 impl EventPlace for HomeEvents {
     fn path(&self) -> PathBuf {
@@ -32,14 +32,14 @@ impl EventPlace for HomeEvents {
 
 /// A file that the user names. It must not be a symbolic link.
 #[derive(Debug)]
-pub(super) struct EventPath(pub(super) PathBuf);
+pub(crate) struct EventPath(pub(crate) PathBuf);
 
 impl EventPath {
     /// Whether events can be appended; a file that is not there is made, empty.
     ///
     /// # Errors
     /// Why they cannot: no directory, no permission, a directory or a symbolic link in its place, a pipe that nobody reads.
-    pub(super) fn check(&self) -> io::Result<()> {
+    pub(crate) fn check(&self) -> io::Result<()> {
         // A pipe that nobody reads must not hold the start up.
         self.open_with(OFlags::NONBLOCK).map(drop)
     }

@@ -10,14 +10,14 @@ use ebbtide_http::{AddressError, LoopbackAddress, Page, Rendered, Server, Site, 
 use ebbtide_proc::process::{OwnUsage, own_usage};
 use ebbtide_watch::{Build, CONTENT_TYPE, Scrape, scrape_text};
 
-use crate::exit::Refusal;
+use crate::error::ServeError;
 
 /// The path of the metrics.
 const PATH: &str = "/metrics";
 
 /// What `--metrics` asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum MetricsTarget {
+pub enum MetricsTarget {
     /// No metrics.
     Off,
     /// Metrics at an address of this machine.
@@ -43,34 +43,35 @@ impl fmt::Display for MetricsTarget {
 
 /// Metrics that are served. They end when this is dropped.
 #[derive(Debug)]
-pub(super) struct MetricsServer(Server);
+pub(crate) struct MetricsServer(Server);
 
 impl MetricsServer {
     /// Serves the metrics of the volumes of a control plane.
     ///
     /// # Errors
-    /// The address is taken, or cannot be listened at: a [`Refusal`].
-    pub(super) fn start(address: LoopbackAddress, plane: &Arc<LiveControl>) -> anyhow::Result<Self> {
+    /// The address is taken, or cannot be listened at: [`ServeError::Metrics`].
+    pub(crate) fn start(
+        address: LoopbackAddress,
+        plane: &Arc<LiveControl>,
+        build: Build<'static>,
+    ) -> Result<Self, ServeError> {
         let observer: Arc<dyn VolumeObserver> = Arc::<LiveControl>::clone(plane);
         let started_unix_s = own_usage().map(|usage| usage.started_unix_s);
-        let site = Site::default().with(PATH, MetricsPage { observer, started_unix_s });
-        let server = Server::start(address, site).map_err(|error| {
-            let refusal = Refusal::environment(format!("cannot listen at {address} for metrics"))
-                .hint("choose another port for --metrics; port 0 takes one that is free");
-            anyhow::Error::new(error).context(refusal)
-        })?;
+        let site = Site::default().with(PATH, MetricsPage { observer, started_unix_s, build });
+        let server =
+            Server::start(address, site).map_err(|source| ServeError::Metrics { address, source })?;
         let serving = Self(server);
         tracing::info!(url = serving.url(), "serving metrics");
         Ok(serving)
     }
 
     /// The URL of the metrics.
-    pub(super) fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("http://{}{PATH}", self.0.address())
     }
 
     /// Whether they are served at an address already. Port 0 asks for another one.
-    pub(super) fn is_at(&self, address: LoopbackAddress) -> bool {
+    pub(crate) fn is_at(&self, address: LoopbackAddress) -> bool {
         self.0.address() == address.socket()
     }
 }
@@ -81,6 +82,8 @@ struct MetricsPage {
     observer: Arc<dyn VolumeObserver>,
     /// Read once: the kernel's time of the boot, from which it is computed, may move by a second.
     started_unix_s: Option<f64>,
+    /// The program that serves.
+    build: Build<'static>,
 }
 
 impl Page for MetricsPage {
@@ -91,8 +94,7 @@ impl Page for MetricsPage {
             started_unix_s: self.started_unix_s.unwrap_or(usage.started_unix_s),
             ..usage
         });
-        let build = Build { version: env!("CARGO_PKG_VERSION"), commit: env!("EBBTIDE_COMMIT") };
-        let scrape = Scrape { volumes: &volumes, process, build };
+        let scrape = Scrape { volumes: &volumes, process, build: self.build };
         Ok(Rendered { content_type: CONTENT_TYPE, body: scrape_text(&scrape, || begun.elapsed()) })
     }
 }

@@ -1,6 +1,6 @@
 //! What a volume spec goes on with: a type, then its keys one by one, then values that are usual.
 
-use ebbtide_catalog::Catalog;
+use crate::Catalog;
 
 /// The keys of a spec, with values to begin with.
 const KEYS: [(&str, &[&str]); 5] = [
@@ -11,8 +11,10 @@ const KEYS: [(&str, &[&str]); 5] = [
     ("twp", &["on", "off"]),
 ];
 
-/// Texts that a spec may become. A role in front of it (`data=gp3:...`) stays.
-pub(super) fn following(text: &str, catalog: &Catalog) -> Vec<String> {
+/// What a volume spec may become that somebody is typing: types, then keys that it does not have yet, then usual values of the last
+/// key. Each is a whole text, and they need not begin with `text`. A role in front of it (`data=gp3:...`) stays.
+#[must_use]
+pub fn spec_completions(text: &str, catalog: &Catalog) -> Vec<String> {
     let begin = spec_begin(text);
     let (role, spec) = text.split_at(begin);
     let Some((kind, settings)) = split_kind(spec, catalog) else {
@@ -51,7 +53,7 @@ mod tests {
     use super::*;
 
     fn offered(text: &str) -> Vec<String> {
-        let all = following(text, &Catalog::builtin());
+        let all = spec_completions(text, &Catalog::builtin());
         all.into_iter().filter(|offered| offered.starts_with(text)).collect()
     }
 

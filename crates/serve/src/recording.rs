@@ -5,17 +5,16 @@ use std::io::{BufWriter, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-use crate::exit::Refusal;
+use crate::error::ServeError;
 
 /// Makes a new file, for this user alone; what is written is packed where its name ends in `.zst`.
 ///
 /// # Errors
-/// A file that is there already, or cannot be made: a [`Refusal`].
-pub(super) fn create(path: &Path) -> anyhow::Result<Box<dyn Write + Send>> {
+/// A file that is there already, or cannot be made: [`ServeError::RecordingExists`], [`ServeError::Recording`].
+pub(crate) fn create(path: &Path) -> Result<Box<dyn Write + Send>, ServeError> {
     let refusal = |error: std::io::Error| match error.kind() {
-        ErrorKind::AlreadyExists => Refusal::usage(format!("{} exists already", path.display()))
-            .hint("name another file; a recording never writes over one"),
-        _ => Refusal::environment(format!("cannot make {}: {error}", path.display())),
+        ErrorKind::AlreadyExists => ServeError::RecordingExists { file: path.to_owned() },
+        _ => ServeError::Recording { file: path.to_owned(), error },
     };
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map_err(refusal)?;
     let file = BufWriter::with_capacity(1 << 18, file);
