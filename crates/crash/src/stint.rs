@@ -334,7 +334,8 @@ impl StintContext<'_> {
         let target = server.target();
         let session = Session::open(&target, &target.endpoints[0])?;
         let has_binlog = self.has_binlog();
-        let mut moments = Moments::new(mounted, session, &self.plan().moments, has_binlog)?;
+        let arm = &self.context.planned.arm;
+        let mut moments = Moments::new(mounted, arm, session, &self.plan().moments, has_binlog)?;
         for &number in self.numbers {
             self.proceed(server, load)?;
             if enough.load(Ordering::Relaxed) {
@@ -387,7 +388,7 @@ impl StintContext<'_> {
             let mut rng = Xoshiro256PlusPlus::seed_from_u64(cut.seed);
             let target = server.target();
             let session = Session::open(&target, &target.endpoints[0])?;
-            let mut moments = Moments::new(mounted, session, &[], false)?;
+            let mut moments = Moments::new(mounted, &self.context.planned.arm, session, &[], false)?;
             let (killed, met) = moments.at(cut.moment, &maps, &mut rng, || server.kill())?;
             killed?;
             cut.met = met;

@@ -165,7 +165,7 @@ fn has_doublewrite(arm: &Arm) -> bool {
 }
 
 /// Whether a moment can come with an arm at all.
-fn can_come(moment: Moment, arm: &Arm, has_binlog: bool) -> bool {
+pub(crate) fn can_come(moment: Moment, arm: &Arm, has_binlog: bool) -> bool {
     match moment {
         Moment::Doublewrite => has_doublewrite(arm),
         Moment::BinlogRotation => has_binlog,

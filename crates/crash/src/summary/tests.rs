@@ -407,6 +407,17 @@ fn throughput_is_held_against_the_first_arm_with_its_interval() {
 }
 
 #[test]
+fn a_doublewrite_batch_cannot_come_where_the_buffer_is_off_nor_a_rotation_without_a_binary_log() {
+    let mut arm = header(&PLAUSIBLE[..1], 1).experiment.arms.remove(0);
+    for (value, comes) in [("on", true), ("off", false)] {
+        arm.settings.set("doublewrite", value).unwrap();
+        assert_eq!(can_come(Moment::Doublewrite, &arm, true), comes, "{value}");
+        assert!(can_come(Moment::Page, &arm, false) && can_come(Moment::BinlogRotation, &arm, true));
+        assert!(!can_come(Moment::BinlogRotation, &arm, false));
+    }
+}
+
+#[test]
 fn the_pace_counts_what_was_verified_in_the_time_that_is_known() {
     println!("seed {SEED}");
     let mut run = plausible(&PLAUSIBLE[..1], 30, SEED);
