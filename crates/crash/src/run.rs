@@ -25,7 +25,7 @@ use super::kept_images::{ImageOrigin, ImageRetention};
 use super::mounted_arm::ArmContext;
 use super::record::{CrashRun, Cut, Stint};
 use super::results::CrashDatabase;
-use super::stint::{Data, StintContext};
+use super::stint::{Data, StintContext, waiting_for};
 use super::stint_workload::StintWorkload;
 use super::summary::{Standing, catches};
 use super::{binlog, canary};
@@ -298,9 +298,10 @@ impl Stints<'_> {
     }
 }
 
-/// Room for the images that are judged and wait, and for what recovery writes to their copies, bytes.
+/// Room for the images that are judged and wait, the one that is taken, and what recovery writes to their copies, bytes.
 fn room_for_images(checkers: usize) -> u64 {
-    u64::try_from(2 * checkers + 2).unwrap_or(u64::MAX).saturating_mul(IMAGE_BYTES)
+    let images = 2 * checkers + waiting_for(checkers) + 1;
+    u64::try_from(images).unwrap_or(u64::MAX).saturating_mul(IMAGE_BYTES)
 }
 
 /// The experiment as it is run: its power can be cut, canaries come before its own arms, and its binary logs show
@@ -504,6 +505,13 @@ mod tests {
         assert_eq!(again.arms.iter().map(|arm| arm.name.as_str()).collect::<Vec<_>>(), ["a", "b"]);
         canary::add(&mut again, true).unwrap();
         assert_eq!(again, experiment);
+    }
+
+    #[test]
+    fn there_is_room_for_the_images_that_are_judged_wait_and_are_taken() {
+        for (checkers, images) in [(1, 4), (2, 7), (64, 133)] {
+            assert_eq!(room_for_images(checkers), images * IMAGE_BYTES, "{checkers}");
+        }
     }
 
     #[test]

@@ -32,7 +32,13 @@ use super::summary;
 /// How often it is looked whether the user has ended the run.
 const LOOK: Duration = Duration::from_millis(50);
 /// Cuts that wait for a checker at most: their images take room, and grow old.
-const WAITING: usize = 1;
+const MOST_WAITING: usize = 4;
+
+/// Cuts that wait for so many checkers at most. A moment comes at once, or after seconds: with one for each, checkers seldom
+/// wait for it.
+pub(super) const fn waiting_for(checkers: usize) -> usize {
+    if checkers < MOST_WAITING { checkers } else { MOST_WAITING }
+}
 
 /// The snapshots that the servers of a stint start from.
 #[derive(Debug, Clone, Copy)]
@@ -274,7 +280,7 @@ impl StintContext<'_> {
         server: &Server,
         load: &StintLoad,
     ) -> Result<(), StintError> {
-        let (give, take) = mpsc::sync_channel::<PendingCut>(WAITING);
+        let (give, take) = mpsc::sync_channel::<PendingCut>(self.waiting());
         let take = Mutex::new(take);
         let enough = AtomicBool::new(false);
         std::thread::scope(|scope| {
@@ -292,6 +298,11 @@ impl StintContext<'_> {
             }
             cut
         })
+    }
+
+    /// Cuts that wait for a checker at most. What the source of a replica does meanwhile, the replica has to catch up.
+    fn waiting(&self) -> usize {
+        if replication_part::is_replica(Some(self.plan())) { 1 } else { waiting_for(self.checkers) }
     }
 
     /// Judges cuts until there are no more.
