@@ -12,6 +12,7 @@ use ebbtide_device::store::StoreError;
 use ebbtide_lab::experiment::Role;
 use ebbtide_lab::run::error::{StepError, chain};
 use ebbtide_lab::run::home::{Lab, TRIAL_PREFIX};
+use ebbtide_lab::run::proc;
 use ebbtide_load::DATABASE;
 use ebbtide_load::invariant::{Evidence as Shown, Findings, Rule};
 use ebbtide_load::{LoadError, Session};
@@ -24,7 +25,7 @@ use super::cutter::{CutState, Images, PendingCut};
 use super::error::StintError;
 use super::kept_images::ImageRetention;
 use super::mounted_arm::{ArmContext, MountedArm};
-use super::record::{Corruption, Cut, Failure, Loss, PageFound, Recovery, Verdict, VerdictKind};
+use super::record::{Corruption, Cut, CutCpu, Failure, Loss, PageFound, Recovery, Verdict, VerdictKind};
 use super::replica;
 use super::replication_part;
 use super::stint_workload::StintWorkload;
@@ -60,7 +61,7 @@ impl Checker<'_> {
     /// ended the run, which takes the volumes away from under the server.
     pub(super) fn judge(&self, pending: PendingCut) -> Option<Cut> {
         let PendingCut { mut cut, images, state } = pending;
-        let began = Instant::now();
+        let (began, cpu_s) = (Instant::now(), proc::thread_time_s());
         if let Err(error) = self.recover(&images, &mut cut, &state) {
             cut.verdicts.push(unverified(&error));
         }
@@ -72,6 +73,7 @@ impl Checker<'_> {
         cut.kept = self.retention.keep_or_delete(&images, &cut, &state.expected);
         cut.took.clear += clearing.elapsed().as_secs_f64();
         cut.took.total = cut.took.image + began.elapsed().as_secs_f64();
+        note_cpu(&mut cut, cpu_s);
         Some(cut)
     }
 
@@ -147,6 +149,7 @@ impl Checker<'_> {
                 return self.take_end(mounted, cut, no_start(&error), "and the server did not recover");
             }
         };
+        let start_cpu = server.cpu_time();
         let log = LogEvidence::read(&server.log_tail(ALL_LINES));
         cut.recovery = Some(Recovery {
             seconds: if failed_start.is_some() { starts_took } else { server.ready_after().as_secs_f64() },
@@ -170,6 +173,8 @@ impl Checker<'_> {
         cut.took.resume = resuming.elapsed().as_secs_f64();
         read_log(&server, cut, lines);
         self.hand_out(|| server.log_tail(ALL_LINES));
+        let ask = server.cpu_time().saturating_sub(start_cpu).as_secs_f64();
+        cut.took.cpu = Some(CutCpu { start: start_cpu.as_secs_f64(), ask, ..CutCpu::default() });
         let ending = Instant::now();
         let died = end(server, !cut.torn_before.is_empty())?;
         cut.took.clear += ending.elapsed().as_secs_f64();
@@ -430,6 +435,11 @@ pub(super) fn doubt(cut: &mut Cut, host_failures: Option<String>) {
         cut.verdicts = vec![Verdict::Unverified { why, log: Vec::new() }];
         cut.loss = None;
     }
+}
+
+/// Notes what this thread has used of the processors since a reading of [`proc::thread_time_s`].
+pub(super) fn note_cpu(cut: &mut Cut, before_s: f64) {
+    cut.took.cpu.get_or_insert_default().checker = proc::thread_time_s() - before_s;
 }
 
 /// Takes the damage that the server's log reports, without the first `known` lines of it. Reports how many there are.

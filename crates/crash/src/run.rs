@@ -382,6 +382,10 @@ fn with_earlier(stint: Stint, known: &[Stint]) -> Stint {
         took_s: earlier.took_s + stint.took_s,
         cutting_s: earlier.cutting_s + stint.cutting_s,
         verified: earlier.verified + stint.verified,
+        cutting_cpu: match (&earlier.cutting_cpu, &stint.cutting_cpu) {
+            (Some(before), Some(since)) => Some(before.plus(since)),
+            (before, since) => before.or(*since),
+        },
         throughput: match stint.counted() {
             None => earlier.counted().cloned().or(stint.throughput),
             Some(_) => stint.throughput,
@@ -475,6 +479,8 @@ mod tests {
         assert_eq!(both.throughput, earlier.throughput);
         assert_eq!(both.verified, earlier.verified + 2);
         assert!((both.cutting_s - earlier.cutting_s - 3.0).abs() < 1e-9);
+        let [before, cpu] = [&earlier, &both].map(|stint| stint.cutting_cpu.unwrap());
+        assert!((cpu.busy_s - 2.0 * before.busy_s).abs() < 1e-9, "{cpu:?}");
         let other = Stint { repeat: 9, ..earlier };
         assert_eq!(with_earlier(failed.clone(), &[other]), failed);
     }

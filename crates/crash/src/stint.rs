@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use ebbtide_device::engine::Keep;
 use ebbtide_lab::experiment::{CrashPlan, End, Experiment, Moment};
 use ebbtide_lab::run::error::StepError;
-use ebbtide_lab::run::unix_ns;
+use ebbtide_lab::run::{proc, unix_ns};
 use ebbtide_load::invariant::Expected;
 use ebbtide_load::{Cancel, Session};
 use ebbtide_mysql::Server;
@@ -17,6 +17,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use super::binlog::has_binlog;
 use super::checker::Checker;
 use super::cutter::{self, CutState, PendingCut};
+use super::cutting_watch::CuttingWatch;
 use super::error::StintError;
 use super::kept_images::ImageRetention;
 use super::machine_watch;
@@ -84,6 +85,7 @@ impl StintContext<'_> {
             took_s: 0.0,
             cutting_s: 0.0,
             verified: 0,
+            cutting_cpu: None,
             throughput: None,
             failed: None,
             notes: Vec::new(),
@@ -116,8 +118,8 @@ impl StintContext<'_> {
         let others = machine_watch::threads();
         let load = self.load(&server, source.as_ref())?;
         let counts = load.throttle_counts();
-        let servers = [&server].into_iter().chain(source.as_ref().map(|source| &source.server)).collect();
-        let watch = machine_watch::MachineWatch::begin(&mounted, servers, others);
+        let watch =
+            machine_watch::MachineWatch::begin(&mounted, servers(&server, source.as_ref()), others.clone());
         let measured = self.measure(&mounted, &server, &load)?;
         let verdict = watch.end(self.context.planned);
         stint.throughput = Some(Throughput { disqualified: verdict.disqualified, ..measured });
@@ -133,7 +135,9 @@ impl StintContext<'_> {
         let cutting = Instant::now();
         let done = match self.plan().end {
             End::PowerCut => {
+                let watch = CuttingWatch::begin(servers(&server, source.as_ref()), &others);
                 let cut = self.cut_power(&mounted, &server, &load);
+                stint.cutting_cpu = Some(watch.end());
                 let left = load.running.report().ended;
                 stint.notes.extend(
                     left.iter()
@@ -315,9 +319,11 @@ impl StintContext<'_> {
         let checker = self.checker(number);
         let mut ended = Ok(());
         loop {
+            let waiting = Instant::now();
             let next = take.lock().unwrap_or_else(PoisonError::into_inner).recv();
             // Whoever cuts waits for someone to take the image, so that it is taken whatever has happened.
-            let Ok(pending) = next else { return ended };
+            let Ok(mut pending) = next else { return ended };
+            pending.cut.took.awaited = Some(waiting.elapsed().as_secs_f64());
             if self.cancel.is_cancelled() || enough.load(Ordering::Relaxed) {
                 checker.throw_away(&pending);
                 continue;
@@ -411,10 +417,12 @@ impl StintContext<'_> {
             let began = Instant::now();
             mounted.sync()?;
             let images = cutter::copy(self.context.lab, mounted, cut.seed)?;
+            let cpu_s = proc::thread_time_s();
             if let Err(error) = checker.examine(mounted, "trial", &mut cut, &state) {
                 cut.verdicts.push(super::checker::unverified(&error));
             }
             super::checker::doubt(&mut cut, mounted.host_failures());
+            super::checker::note_cpu(&mut cut, cpu_s);
             if self.cancel.is_cancelled() {
                 cutter::delete(self.context.lab, &images);
                 return Err(StepError::Cancelled.into());
@@ -434,6 +442,11 @@ impl StintContext<'_> {
         }
         Ok(())
     }
+}
+
+/// The servers of a stint: a source is one too.
+fn servers<'a>(server: &'a Server, source: Option<&'a Source<'_>>) -> Vec<&'a Server> {
+    std::iter::once(server).chain(source.map(|source| &source.server)).collect()
 }
 
 /// What clients know of a replica: it has acknowledged nothing to them.

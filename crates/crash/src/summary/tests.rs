@@ -426,6 +426,10 @@ fn the_pace_counts_what_was_verified_in_the_time_that_is_known() {
     assert_eq!(pace.cuts, 30);
     assert!((pace.cuts_a_minute.unwrap() - 29.0 / (0.81 * 30.0) * 60.0).abs() < 1e-9, "{pace:?}");
     assert!((pace.took.total - 0.981).abs() < 1e-12);
+    assert!((pace.took.cpu.unwrap().ask - 0.125).abs() < 1e-12);
+    assert!((pace.took.awaited.unwrap() - 0.03125).abs() < 1e-12);
+    run.cuts.iter_mut().for_each(|cut| cut.took.cpu = None);
+    assert_eq!(summarize(&run).pace.took.cpu, None, "results of an earlier version");
 }
 
 #[test]
