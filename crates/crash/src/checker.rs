@@ -26,6 +26,7 @@ use super::error::StintError;
 use super::kept_images::ImageRetention;
 use super::mounted_arm::{ArmContext, MountedArm};
 use super::record::{Corruption, Cut, CutCpu, Failure, Loss, PageFound, Recovery, Verdict, VerdictKind};
+use super::recovery_gate::RecoveryGate;
 use super::replica;
 use super::replication_part;
 use super::stint_workload::StintWorkload;
@@ -50,6 +51,8 @@ pub(super) struct Checker<'a> {
     pub(super) work: &'a StintWorkload,
     pub(super) has_binlog: bool,
     pub(super) retention: &'a ImageRetention<'a>,
+    /// How many servers recover side by side, whatever the number of checkers.
+    pub(super) recoveries: &'a RecoveryGate,
     /// Which of the checkers side by side it is.
     pub(super) number: usize,
     /// Takes the lines of the server's log, where somebody reads them.
@@ -134,6 +137,7 @@ impl Checker<'_> {
         if let Err(error) = recovery::own_binlog_index(&mounted.layout()) {
             cut.verdicts.push(not_looked("the index of the binary log", &error));
         }
+        let recovering = self.recoveries.enter();
         mounted.limit(self.context)?;
         let before = mounted.io();
         let starting = Instant::now();
@@ -141,6 +145,7 @@ impl Checker<'_> {
         let starts_took = starting.elapsed().as_secs_f64();
         cut.took.start = starts_took;
         let io = mounted.io().since(&before);
+        drop(recovering);
         mounted.hasten()?;
         let server = match started {
             Ok(server) => server,

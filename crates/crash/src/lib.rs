@@ -46,6 +46,7 @@ mod kept_images;
 mod machine_watch;
 mod moments;
 mod mounted_arm;
+mod recovery_gate;
 mod replay;
 mod replica;
 mod replication_part;

@@ -24,6 +24,7 @@ use super::event::{Event, Progress};
 use super::kept_images::{ImageOrigin, ImageRetention};
 use super::mounted_arm::ArmContext;
 use super::record::{CrashRun, Cut, Stint};
+use super::recovery_gate::RecoveryGate;
 use super::results::CrashDatabase;
 use super::stint::{Data, StintContext, waiting_for};
 use super::stint_workload::StintWorkload;
@@ -73,7 +74,8 @@ pub fn run(
     let on_lab_event = |event| on_event(Event::Lab(event));
     let events = EventSink::new(&on_lab_event);
     let started_ns = lab_run::unix_ns();
-    let checkers = options.checkers.unwrap_or_else(|| usize::try_from(proc::cpus()).unwrap_or(usize::MAX));
+    let cpus = usize::try_from(proc::cpus()).unwrap_or(usize::MAX);
+    let checkers = options.checkers.unwrap_or(cpus);
     let requirements = Requirements {
         home: &options.home,
         // A slow host tears pages as a fast one does: it is noted, not refused.
@@ -108,6 +110,7 @@ pub fn run(
         experiment: &header.experiment,
         plan: &plan,
         checkers,
+        recoveries: RecoveryGate::new(cpus),
         cancel,
         on_event: &on_event,
         notes: &notes,
@@ -173,6 +176,7 @@ struct Stints<'a> {
     experiment: &'a Experiment,
     plan: &'a Plan,
     checkers: usize,
+    recoveries: RecoveryGate,
     cancel: &'a Cancel,
     on_event: &'a (dyn Fn(Event) + Sync),
     /// What every stint should carry.
@@ -285,6 +289,7 @@ impl Stints<'_> {
             repeat: slot.repeat,
             numbers,
             checkers: self.checkers,
+            recoveries: &self.recoveries,
             cancel: self.cancel,
             retention: self.retention,
             doing: &doing,

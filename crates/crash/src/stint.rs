@@ -24,6 +24,7 @@ use super::machine_watch;
 use super::moments::Moments;
 use super::mounted_arm::{ArmContext, MountedArm};
 use super::record::{Cut, Failure, Stint, Throughput, Took, VerdictKind};
+use super::recovery_gate::RecoveryGate;
 use super::replica::Source;
 use super::replication_part;
 use super::stint_load::{StintLoad, sum};
@@ -61,6 +62,7 @@ pub(super) struct StintContext<'a> {
     pub(super) numbers: &'a [u32],
     /// Checkers side by side.
     pub(super) checkers: usize,
+    pub(super) recoveries: &'a RecoveryGate,
     pub(super) cancel: &'a Cancel,
     /// Where images of bad cuts go.
     pub(super) retention: &'a ImageRetention<'a>,
@@ -272,6 +274,7 @@ impl StintContext<'_> {
             work: &self.work,
             has_binlog: self.has_binlog(),
             retention: self.retention,
+            recoveries: self.recoveries,
             number,
             log: None,
         }
