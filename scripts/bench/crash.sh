@@ -64,7 +64,9 @@ tables() {
         | ($took | map(.cpu // empty | .start + .ask) | add // 0) as $recovered
         | if ($cutting // 0) == 0 then empty else
           "\($verified * 60 / $cutting | floor) verified cuts a minute; a cut in the median, ms, and its share:",
-          (["image", "attach", "pages", "start", "ask", "resume", "file_system", "clear", "total"][] as $step
+          ((["image", "attach", "pages", "start", "ask", "resume", "file_system", "clear"]) as $steps
+            | ($took | map(. + {rest: (.total - ([.[$steps[]]] | add))})) as $took
+            | ($steps + ["rest", "total"])[] as $step
             | ($took | map(.[$step]) | median) as $ms
             | "  \($step)\t\($ms | cell)\t\(if $total > 0 then 100 * $ms / $total | round else 0 end)%"),
           ($took | map(.awaited // empty) | select(length > 0) | "  awaited before\t\(median | cell)\t"),

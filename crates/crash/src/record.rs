@@ -469,9 +469,9 @@ pub struct Resumed {
 pub struct Took {
     /// Taking the images.
     pub image: f64,
-    /// Attaching them.
+    /// Copying and attaching them, and mounting the copies: the journal is replayed.
     pub attach: f64,
-    /// Mounting (the journal is replayed), checking the file system.
+    /// Unmounting them, checking the file systems.
     pub file_system: f64,
     /// Looking at pages, before and after.
     pub pages: f64,

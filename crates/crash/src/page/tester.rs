@@ -18,8 +18,8 @@ const LISTED: usize = 400;
 fn parts(took: &Took) -> [(&'static str, f64); 8] {
     [
         ("Taking the images of all volumes", took.image),
-        ("Attaching them as new volumes", took.attach),
-        ("Mounting (the journal is replayed), checking the file system", took.file_system),
+        ("Attaching them as new volumes, mounting (the journal is replayed)", took.attach),
+        ("Unmounting, checking the file system", took.file_system),
         ("Looking at pages, before recovery and after", took.pages),
         ("The server's start, recovery included", took.start),
         ("Asking the server: invariants, CHECK TABLE, binary log", took.ask),
