@@ -12,6 +12,7 @@ use ebbtide_device::store::StoreError;
 use ebbtide_lab::experiment::Role;
 use ebbtide_lab::run::error::{StepError, chain};
 use ebbtide_lab::run::home::{Lab, TRIAL_PREFIX};
+use ebbtide_lab::run::proc;
 use ebbtide_load::DATABASE;
 use ebbtide_load::invariant::{Evidence as Shown, Findings, Rule};
 use ebbtide_load::{LoadError, Session};
@@ -24,7 +25,8 @@ use super::cutter::{CutState, Images, PendingCut};
 use super::error::StintError;
 use super::kept_images::ImageRetention;
 use super::mounted_arm::{ArmContext, MountedArm};
-use super::record::{Corruption, Cut, Failure, Loss, PageFound, Recovery, Verdict, VerdictKind};
+use super::record::{Corruption, Cut, CutCpu, Failure, Loss, PageFound, Recovery, Verdict, VerdictKind};
+use super::recovery_gate::RecoveryGate;
 use super::replica;
 use super::replication_part;
 use super::stint_workload::StintWorkload;
@@ -49,6 +51,8 @@ pub(super) struct Checker<'a> {
     pub(super) work: &'a StintWorkload,
     pub(super) has_binlog: bool,
     pub(super) retention: &'a ImageRetention<'a>,
+    /// How many servers recover side by side, whatever the number of checkers.
+    pub(super) recoveries: &'a RecoveryGate,
     /// Which of the checkers side by side it is.
     pub(super) number: usize,
     /// Takes the lines of the server's log, where somebody reads them.
@@ -60,7 +64,7 @@ impl Checker<'_> {
     /// ended the run, which takes the volumes away from under the server.
     pub(super) fn judge(&self, pending: PendingCut) -> Option<Cut> {
         let PendingCut { mut cut, images, state } = pending;
-        let began = Instant::now();
+        let (began, cpu_s) = (Instant::now(), proc::thread_time_s());
         if let Err(error) = self.recover(&images, &mut cut, &state) {
             cut.verdicts.push(unverified(&error));
         }
@@ -72,6 +76,7 @@ impl Checker<'_> {
         cut.kept = self.retention.keep_or_delete(&images, &cut, &state.expected);
         cut.took.clear += clearing.elapsed().as_secs_f64();
         cut.took.total = cut.took.image + began.elapsed().as_secs_f64();
+        note_cpu(&mut cut, cpu_s);
         Some(cut)
     }
 
@@ -132,6 +137,7 @@ impl Checker<'_> {
         if let Err(error) = recovery::own_binlog_index(&mounted.layout()) {
             cut.verdicts.push(not_looked("the index of the binary log", &error));
         }
+        let recovering = self.recoveries.enter();
         mounted.limit(self.context)?;
         let before = mounted.io();
         let starting = Instant::now();
@@ -139,6 +145,7 @@ impl Checker<'_> {
         let starts_took = starting.elapsed().as_secs_f64();
         cut.took.start = starts_took;
         let io = mounted.io().since(&before);
+        drop(recovering);
         mounted.hasten()?;
         let server = match started {
             Ok(server) => server,
@@ -147,6 +154,7 @@ impl Checker<'_> {
                 return self.take_end(mounted, cut, no_start(&error), "and the server did not recover");
             }
         };
+        let start_cpu = server.cpu_time();
         let log = LogEvidence::read(&server.log_tail(ALL_LINES));
         cut.recovery = Some(Recovery {
             seconds: if failed_start.is_some() { starts_took } else { server.ready_after().as_secs_f64() },
@@ -170,6 +178,8 @@ impl Checker<'_> {
         cut.took.resume = resuming.elapsed().as_secs_f64();
         read_log(&server, cut, lines);
         self.hand_out(|| server.log_tail(ALL_LINES));
+        let ask = server.cpu_time().saturating_sub(start_cpu).as_secs_f64();
+        cut.took.cpu = Some(CutCpu { start: start_cpu.as_secs_f64(), ask, ..CutCpu::default() });
         let ending = Instant::now();
         let died = end(server, !cut.torn_before.is_empty())?;
         cut.took.clear += ending.elapsed().as_secs_f64();
@@ -430,6 +440,11 @@ pub(super) fn doubt(cut: &mut Cut, host_failures: Option<String>) {
         cut.verdicts = vec![Verdict::Unverified { why, log: Vec::new() }];
         cut.loss = None;
     }
+}
+
+/// Notes what this thread has used of the processors since a reading of [`proc::thread_time_s`].
+pub(super) fn note_cpu(cut: &mut Cut, before_s: f64) {
+    cut.took.cpu.get_or_insert_default().checker = proc::thread_time_s() - before_s;
 }
 
 /// Takes the damage that the server's log reports, without the first `known` lines of it. Reports how many there are.

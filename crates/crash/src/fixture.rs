@@ -11,8 +11,8 @@ use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::record::{
-    Corruption, CrashRun, Cut, FileKind, InFlight, Loss, PageFound, PageState, Recovery, Resumed, Stint,
-    Throughput, Took, TornWrite, Verdict,
+    Corruption, CrashRun, Cut, CutCpu, CuttingCpu, FileKind, InFlight, Loss, PageFound, PageState, Recovery,
+    Resumed, Stint, Throughput, Took, TornWrite, Verdict,
 };
 
 /// How an arm fares, of a hundred cuts.
@@ -253,6 +253,15 @@ fn stint(shape: &Shape, repeat: u32, cuts: u32, draw: &mut Draw) -> Stint {
         took_s: 25.0 + 0.9 * f64::from(cuts),
         cutting_s: 0.81 * f64::from(cuts),
         verified: cuts,
+        cutting_cpu: Some(CuttingCpu {
+            seconds: 0.81 * f64::from(cuts),
+            cpus: 2,
+            busy_s: 1.4 * f64::from(cuts),
+            steal_s: 0.0,
+            servers_s: 0.42 * f64::from(cuts),
+            load_s: 0.11 * f64::from(cuts),
+            tester_s: 0.3 * f64::from(cuts),
+        }),
         throughput: Some(Throughput {
             seconds: 15.0,
             tps,
@@ -307,6 +316,8 @@ pub(crate) fn clean(arm: &str, number: u32) -> Cut {
             resume: 0.0,
             clear: 0.087,
             total: 0.981,
+            awaited: Some(0.03125),
+            cpu: Some(CutCpu { start: 0.25, ask: 0.125, checker: 0.0625 }),
         },
         kept: false,
     }

@@ -1,7 +1,8 @@
 //! The crash lab: what a power cut costs under each durability setting and on each kind of storage.
 //!
 //! [`run()`] is the whole of it. A `stint` puts an arm's server under a load with invariants, measures its throughput
-//! while `machine_watch` watches the machine, and then cuts its power again and again: `moments` waits for the instant, `cutter`
+//! while `machine_watch` watches the machine, and then cuts its power again and again, while `cutting_watch` counts what
+//! that takes of the processors: `moments` waits for the instant, `cutter`
 //! takes crash images of all volumes, and `checker`s, side by side with the load, let the file system and the server
 //! recover on them and judge what is there, by the rules of `verdict`. `canary` arms prove in every run that damage is
 //! seen. `kept` images can be judged again (`replay`). A `replica` follows a source that lives on, and is judged by whether it
@@ -37,6 +38,7 @@ mod binlog;
 mod canary;
 mod checker;
 mod cutter;
+mod cutting_watch;
 mod error;
 mod file_map;
 mod harm;
@@ -44,6 +46,7 @@ mod kept_images;
 mod machine_watch;
 mod moments;
 mod mounted_arm;
+mod recovery_gate;
 mod replay;
 mod replica;
 mod replication_part;

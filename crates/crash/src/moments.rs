@@ -7,13 +7,14 @@ use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use ebbtide_device::engine::SubmittedWrite;
-use ebbtide_lab::experiment::{Moment, Role};
+use ebbtide_lab::experiment::{Arm, Moment, Role};
 use ebbtide_load::{DATABASE, LoadError, Session};
 use rand_core::Rng;
 
 use super::file_map::FileMap;
 use super::mounted_arm::MountedArm;
 use super::record::FileKind;
+use super::summary;
 
 /// How long a write of the wanted kind is waited for. Checkpoints come about once a second.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -58,6 +59,7 @@ fn rows_to_alter() -> String {
 /// Makes moments come.
 pub(super) struct Moments<'a> {
     mounted: &'a MountedArm<'a>,
+    arm: &'a Arm,
     session: Session,
     /// The file of the table that grows.
     growing: PathBuf,
@@ -70,6 +72,7 @@ impl<'a> Moments<'a> {
     /// Makes the tables that DDL and growth need, where they are wanted.
     pub(super) fn new(
         mounted: &'a MountedArm<'a>,
+        arm: &'a Arm,
         mut session: Session,
         wanted: &[Moment],
         has_binlog: bool,
@@ -81,11 +84,11 @@ impl<'a> Moments<'a> {
             session.execute(&rows_to_alter())?;
         }
         let growing = mounted.layout().data.join(DATABASE).join("crash_growth.ibd");
-        Ok(Self { mounted, session, growing, next_ddl: 0, has_binlog })
+        Ok(Self { mounted, arm, session, growing, next_ddl: 0, has_binlog })
     }
 
     /// Does `cut` at a moment, and returns whether the moment was met; otherwise it was done after a patient
-    /// wait.
+    /// wait, or at random where the moment cannot come with this arm.
     pub(super) fn at<T>(
         &mut self,
         moment: Moment,
@@ -98,14 +101,15 @@ impl<'a> Moments<'a> {
                 std::thread::sleep(below(rng, RANDOM_WAIT_US));
                 true
             }
+            // Waiting would take all of the patience, every time.
+            moment if !summary::can_come(moment, self.arm, self.has_binlog) => {
+                std::thread::sleep(below(rng, RANDOM_WAIT_US));
+                false
+            }
             Moment::Checkpoint => self.await_write(maps, FileKind::Checkpoint, 0, rng),
             Moment::Doublewrite => self.await_write(maps, FileKind::Doublewrite, MOST_PASSED, rng),
             Moment::Page => self.await_write(maps, FileKind::Page, MOST_PASSED, rng),
             Moment::Redo => self.await_write(maps, FileKind::Redo, MOST_PASSED, rng),
-            Moment::BinlogRotation if !self.has_binlog => {
-                std::thread::sleep(below(rng, RANDOM_WAIT_US));
-                false
-            }
             Moment::BinlogRotation => {
                 let wait = below(rng, ROTATION_US);
                 return self.during("FLUSH BINARY LOGS", |_| std::thread::sleep(wait), cut);

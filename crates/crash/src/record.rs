@@ -79,12 +79,52 @@ pub struct Stint {
     /// Cuts that were judged in that time; those that could not be verified are not counted. Cuts of a stretch that
     /// was broken off, and gone on with later, are in neither.
     pub verified: u32,
+    /// Where the processors' time went meanwhile; none where it did not come to that, where servers were killed, and in
+    /// results of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cutting_cpu: Option<CuttingCpu>,
     /// What was measured before the first cut; none where it did not come to that.
     pub throughput: Option<Throughput>,
     /// Why it ended before its last cut; none where it did not.
     pub failed: Option<Failure>,
     /// What should be known about it.
     pub notes: Vec<String>,
+}
+
+/// Where the time of the machine's processors went while a stint was cutting. What is in none of the parts went into the
+/// servers that recovered ([`CutCpu`]), tools such as `innochecksum`, the kernel's threads, and other programs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct CuttingCpu {
+    /// How long it was looked, s.
+    pub seconds: f64,
+    /// Processors that the tester may use.
+    pub cpus: u32,
+    /// Of all processors, working, s.
+    pub busy_s: f64,
+    /// Of all processors, taken away by the hypervisor, s.
+    pub steal_s: f64,
+    /// Of the server under load, and a replica's source, s.
+    pub servers_s: f64,
+    /// Of the load's threads, s.
+    pub load_s: f64,
+    /// Of the tester's other threads, s: they serve volumes, take images, and judge.
+    pub tester_s: f64,
+}
+
+impl CuttingCpu {
+    /// Both together.
+    #[must_use]
+    pub fn plus(&self, other: &Self) -> Self {
+        Self {
+            seconds: self.seconds + other.seconds,
+            cpus: self.cpus.max(other.cpus),
+            busy_s: self.busy_s + other.busy_s,
+            steal_s: self.steal_s + other.steal_s,
+            servers_s: self.servers_s + other.servers_s,
+            load_s: self.load_s + other.load_s,
+            tester_s: self.tester_s + other.tester_s,
+        }
+    }
 }
 
 /// What an arm carries while nobody cuts.
@@ -429,9 +469,9 @@ pub struct Resumed {
 pub struct Took {
     /// Taking the images.
     pub image: f64,
-    /// Attaching them.
+    /// Copying and attaching them, and mounting the copies: the journal is replayed.
     pub attach: f64,
-    /// Mounting (the journal is replayed), checking the file system.
+    /// Unmounting them, checking the file systems.
     pub file_system: f64,
     /// Looking at pages, before and after.
     pub pages: f64,
@@ -446,4 +486,22 @@ pub struct Took {
     pub clear: f64,
     /// All of it.
     pub total: f64,
+    /// How long the checker had waited for the image before, which is in no other time, s: it had nothing to do. None where
+    /// servers were killed, and in results of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub awaited: Option<f64>,
+    /// Processor time in it; none in results of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<CutCpu>,
+}
+
+/// Processor time of a cut's judgement, s. Tools that run in processes of their own, such as `innochecksum`, are not in it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct CutCpu {
+    /// Of the server until it answered, in the kernel's clock ticks of 10 ms; 0 where it did not answer.
+    pub start: f64,
+    /// Of the server from then until it was to end, in the same ticks.
+    pub ask: f64,
+    /// Of the checker's own thread: it reads pages, the binary log, and the server's answers.
+    pub checker: f64,
 }

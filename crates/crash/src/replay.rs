@@ -25,6 +25,7 @@ use super::error::KeptError;
 use super::kept_images::{ImageRetention, KeptMeta, can_be_asked_again, read, snapshots};
 use super::mounted_arm::{ArmContext, MountedArm};
 use super::record::{Corruption, Cut, Took, Verdict};
+use super::recovery_gate::RecoveryGate;
 use super::stint_workload::StintWorkload;
 
 /// A kept cut that was judged again. Whether a replica goes on where it was is left out.
@@ -71,12 +72,13 @@ pub fn replay(
     };
     let retention = ImageRetention::none(&kept.lab);
     let work = StintWorkload::of(meta.experiment.data);
-    let log = Mutex::default();
+    let (log, recoveries) = (Mutex::default(), RecoveryGate::new(1));
     let checker = Checker {
         context,
         work: &work,
         has_binlog: has_binlog(&context.planned.arm, &context.planned.options, kept.binary.is_mariadb()),
         retention: &retention,
+        recoveries: &recoveries,
         number: 0,
         log: Some(&log),
     };

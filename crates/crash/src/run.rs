@@ -24,8 +24,9 @@ use super::event::{Event, Progress};
 use super::kept_images::{ImageOrigin, ImageRetention};
 use super::mounted_arm::ArmContext;
 use super::record::{CrashRun, Cut, Stint};
+use super::recovery_gate::RecoveryGate;
 use super::results::CrashDatabase;
-use super::stint::{Data, StintContext};
+use super::stint::{Data, StintContext, waiting_for};
 use super::stint_workload::StintWorkload;
 use super::summary::{Standing, catches};
 use super::{binlog, canary};
@@ -73,7 +74,8 @@ pub fn run(
     let on_lab_event = |event| on_event(Event::Lab(event));
     let events = EventSink::new(&on_lab_event);
     let started_ns = lab_run::unix_ns();
-    let checkers = options.checkers.unwrap_or_else(|| usize::try_from(proc::cpus()).unwrap_or(usize::MAX));
+    let cpus = usize::try_from(proc::cpus()).unwrap_or(usize::MAX);
+    let checkers = options.checkers.unwrap_or(cpus);
     let requirements = Requirements {
         home: &options.home,
         // A slow host tears pages as a fast one does: it is noted, not refused.
@@ -108,6 +110,7 @@ pub fn run(
         experiment: &header.experiment,
         plan: &plan,
         checkers,
+        recoveries: RecoveryGate::new(cpus),
         cancel,
         on_event: &on_event,
         notes: &notes,
@@ -173,6 +176,7 @@ struct Stints<'a> {
     experiment: &'a Experiment,
     plan: &'a Plan,
     checkers: usize,
+    recoveries: RecoveryGate,
     cancel: &'a Cancel,
     on_event: &'a (dyn Fn(Event) + Sync),
     /// What every stint should carry.
@@ -285,6 +289,7 @@ impl Stints<'_> {
             repeat: slot.repeat,
             numbers,
             checkers: self.checkers,
+            recoveries: &self.recoveries,
             cancel: self.cancel,
             retention: self.retention,
             doing: &doing,
@@ -298,9 +303,10 @@ impl Stints<'_> {
     }
 }
 
-/// Room for the images that are judged and wait, and for what recovery writes to their copies, bytes.
+/// Room for the images that are judged and wait, the one that is taken, and what recovery writes to their copies, bytes.
 fn room_for_images(checkers: usize) -> u64 {
-    u64::try_from(2 * checkers + 2).unwrap_or(u64::MAX).saturating_mul(IMAGE_BYTES)
+    let images = 2 * checkers + waiting_for(checkers) + 1;
+    u64::try_from(images).unwrap_or(u64::MAX).saturating_mul(IMAGE_BYTES)
 }
 
 /// The experiment as it is run: its power can be cut, canaries come before its own arms, and its binary logs show
@@ -381,6 +387,10 @@ fn with_earlier(stint: Stint, known: &[Stint]) -> Stint {
         took_s: earlier.took_s + stint.took_s,
         cutting_s: earlier.cutting_s + stint.cutting_s,
         verified: earlier.verified + stint.verified,
+        cutting_cpu: match (&earlier.cutting_cpu, &stint.cutting_cpu) {
+            (Some(before), Some(since)) => Some(before.plus(since)),
+            (before, since) => before.or(*since),
+        },
         throughput: match stint.counted() {
             None => earlier.counted().cloned().or(stint.throughput),
             Some(_) => stint.throughput,
@@ -474,6 +484,8 @@ mod tests {
         assert_eq!(both.throughput, earlier.throughput);
         assert_eq!(both.verified, earlier.verified + 2);
         assert!((both.cutting_s - earlier.cutting_s - 3.0).abs() < 1e-9);
+        let [before, cpu] = [&earlier, &both].map(|stint| stint.cutting_cpu.unwrap());
+        assert!((cpu.busy_s - 2.0 * before.busy_s).abs() < 1e-9, "{cpu:?}");
         let other = Stint { repeat: 9, ..earlier };
         assert_eq!(with_earlier(failed.clone(), &[other]), failed);
     }
@@ -504,6 +516,13 @@ mod tests {
         assert_eq!(again.arms.iter().map(|arm| arm.name.as_str()).collect::<Vec<_>>(), ["a", "b"]);
         canary::add(&mut again, true).unwrap();
         assert_eq!(again, experiment);
+    }
+
+    #[test]
+    fn there_is_room_for_the_images_that_are_judged_wait_and_are_taken() {
+        for (checkers, images) in [(1, 4), (2, 7), (64, 133)] {
+            assert_eq!(room_for_images(checkers), images * IMAGE_BYTES, "{checkers}");
+        }
     }
 
     #[test]

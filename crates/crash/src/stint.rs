@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use ebbtide_device::engine::Keep;
 use ebbtide_lab::experiment::{CrashPlan, End, Experiment, Moment};
 use ebbtide_lab::run::error::StepError;
-use ebbtide_lab::run::unix_ns;
+use ebbtide_lab::run::{proc, unix_ns};
 use ebbtide_load::invariant::Expected;
 use ebbtide_load::{Cancel, Session};
 use ebbtide_mysql::Server;
@@ -17,12 +17,14 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use super::binlog::has_binlog;
 use super::checker::Checker;
 use super::cutter::{self, CutState, PendingCut};
+use super::cutting_watch::CuttingWatch;
 use super::error::StintError;
 use super::kept_images::ImageRetention;
 use super::machine_watch;
 use super::moments::Moments;
 use super::mounted_arm::{ArmContext, MountedArm};
 use super::record::{Cut, Failure, Stint, Throughput, Took, VerdictKind};
+use super::recovery_gate::RecoveryGate;
 use super::replica::Source;
 use super::replication_part;
 use super::stint_load::{StintLoad, sum};
@@ -32,7 +34,13 @@ use super::summary;
 /// How often it is looked whether the user has ended the run.
 const LOOK: Duration = Duration::from_millis(50);
 /// Cuts that wait for a checker at most: their images take room, and grow old.
-const WAITING: usize = 1;
+const MOST_WAITING: usize = 4;
+
+/// Cuts that wait for so many checkers at most. A moment comes at once, or after seconds: with one for each, checkers seldom
+/// wait for it.
+pub(super) const fn waiting_for(checkers: usize) -> usize {
+    if checkers < MOST_WAITING { checkers } else { MOST_WAITING }
+}
 
 /// The snapshots that the servers of a stint start from.
 #[derive(Debug, Clone, Copy)]
@@ -54,6 +62,7 @@ pub(super) struct StintContext<'a> {
     pub(super) numbers: &'a [u32],
     /// Checkers side by side.
     pub(super) checkers: usize,
+    pub(super) recoveries: &'a RecoveryGate,
     pub(super) cancel: &'a Cancel,
     /// Where images of bad cuts go.
     pub(super) retention: &'a ImageRetention<'a>,
@@ -78,6 +87,7 @@ impl StintContext<'_> {
             took_s: 0.0,
             cutting_s: 0.0,
             verified: 0,
+            cutting_cpu: None,
             throughput: None,
             failed: None,
             notes: Vec::new(),
@@ -110,8 +120,8 @@ impl StintContext<'_> {
         let others = machine_watch::threads();
         let load = self.load(&server, source.as_ref())?;
         let counts = load.throttle_counts();
-        let servers = [&server].into_iter().chain(source.as_ref().map(|source| &source.server)).collect();
-        let watch = machine_watch::MachineWatch::begin(&mounted, servers, others);
+        let watch =
+            machine_watch::MachineWatch::begin(&mounted, servers(&server, source.as_ref()), others.clone());
         let measured = self.measure(&mounted, &server, &load)?;
         let verdict = watch.end(self.context.planned);
         stint.throughput = Some(Throughput { disqualified: verdict.disqualified, ..measured });
@@ -127,7 +137,9 @@ impl StintContext<'_> {
         let cutting = Instant::now();
         let done = match self.plan().end {
             End::PowerCut => {
+                let watch = CuttingWatch::begin(servers(&server, source.as_ref()), &others);
                 let cut = self.cut_power(&mounted, &server, &load);
+                stint.cutting_cpu = Some(watch.end());
                 let left = load.running.report().ended;
                 stint.notes.extend(
                     left.iter()
@@ -262,6 +274,7 @@ impl StintContext<'_> {
             work: &self.work,
             has_binlog: self.has_binlog(),
             retention: self.retention,
+            recoveries: self.recoveries,
             number,
             log: None,
         }
@@ -274,7 +287,7 @@ impl StintContext<'_> {
         server: &Server,
         load: &StintLoad,
     ) -> Result<(), StintError> {
-        let (give, take) = mpsc::sync_channel::<PendingCut>(WAITING);
+        let (give, take) = mpsc::sync_channel::<PendingCut>(self.waiting());
         let take = Mutex::new(take);
         let enough = AtomicBool::new(false);
         std::thread::scope(|scope| {
@@ -294,6 +307,11 @@ impl StintContext<'_> {
         })
     }
 
+    /// Cuts that wait for a checker at most. What the source of a replica does meanwhile, the replica has to catch up.
+    fn waiting(&self) -> usize {
+        if replication_part::is_replica(Some(self.plan())) { 1 } else { waiting_for(self.checkers) }
+    }
+
     /// Judges cuts until there are no more.
     fn check(
         &self,
@@ -304,9 +322,11 @@ impl StintContext<'_> {
         let checker = self.checker(number);
         let mut ended = Ok(());
         loop {
+            let waiting = Instant::now();
             let next = take.lock().unwrap_or_else(PoisonError::into_inner).recv();
             // Whoever cuts waits for someone to take the image, so that it is taken whatever has happened.
-            let Ok(pending) = next else { return ended };
+            let Ok(mut pending) = next else { return ended };
+            pending.cut.took.awaited = Some(waiting.elapsed().as_secs_f64());
             if self.cancel.is_cancelled() || enough.load(Ordering::Relaxed) {
                 checker.throw_away(&pending);
                 continue;
@@ -334,7 +354,8 @@ impl StintContext<'_> {
         let target = server.target();
         let session = Session::open(&target, &target.endpoints[0])?;
         let has_binlog = self.has_binlog();
-        let mut moments = Moments::new(mounted, session, &self.plan().moments, has_binlog)?;
+        let arm = &self.context.planned.arm;
+        let mut moments = Moments::new(mounted, arm, session, &self.plan().moments, has_binlog)?;
         for &number in self.numbers {
             self.proceed(server, load)?;
             if enough.load(Ordering::Relaxed) {
@@ -387,7 +408,7 @@ impl StintContext<'_> {
             let mut rng = Xoshiro256PlusPlus::seed_from_u64(cut.seed);
             let target = server.target();
             let session = Session::open(&target, &target.endpoints[0])?;
-            let mut moments = Moments::new(mounted, session, &[], false)?;
+            let mut moments = Moments::new(mounted, &self.context.planned.arm, session, &[], false)?;
             let (killed, met) = moments.at(cut.moment, &maps, &mut rng, || server.kill())?;
             killed?;
             cut.met = met;
@@ -399,10 +420,12 @@ impl StintContext<'_> {
             let began = Instant::now();
             mounted.sync()?;
             let images = cutter::copy(self.context.lab, mounted, cut.seed)?;
+            let cpu_s = proc::thread_time_s();
             if let Err(error) = checker.examine(mounted, "trial", &mut cut, &state) {
                 cut.verdicts.push(super::checker::unverified(&error));
             }
             super::checker::doubt(&mut cut, mounted.host_failures());
+            super::checker::note_cpu(&mut cut, cpu_s);
             if self.cancel.is_cancelled() {
                 cutter::delete(self.context.lab, &images);
                 return Err(StepError::Cancelled.into());
@@ -422,6 +445,11 @@ impl StintContext<'_> {
         }
         Ok(())
     }
+}
+
+/// The servers of a stint: a source is one too.
+fn servers<'a>(server: &'a Server, source: Option<&'a Source<'_>>) -> Vec<&'a Server> {
+    std::iter::once(server).chain(source.map(|source| &source.server)).collect()
 }
 
 /// What clients know of a replica: it has acknowledged nothing to them.

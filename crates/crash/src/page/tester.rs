@@ -18,8 +18,8 @@ const LISTED: usize = 400;
 fn parts(took: &Took) -> [(&'static str, f64); 8] {
     [
         ("Taking the images of all volumes", took.image),
-        ("Attaching them as new volumes", took.attach),
-        ("Mounting (the journal is replayed), checking the file system", took.file_system),
+        ("Attaching them as new volumes, mounting (the journal is replayed)", took.attach),
+        ("Unmounting, checking the file system", took.file_system),
         ("Looking at pages, before recovery and after", took.pages),
         ("The server's start, recovery included", took.start),
         ("Asking the server: invariants, CHECK TABLE, binary log", took.ask),
@@ -36,7 +36,7 @@ pub(super) fn time(page: &PageContext) -> Option<Section> {
     }
     let fast = pace.cuts_a_minute.is_some_and(|pace| pace >= PACE);
     let per_minute = pace.cuts_a_minute.map_or_else(|| "unknown".to_owned(), text::whole);
-    let figures = vec![
+    let mut figures = vec![
         (
             "Verified cuts a minute",
             format!(
@@ -50,6 +50,14 @@ pub(super) fn time(page: &PageContext) -> Option<Section> {
         ("A cut and its judgement, mean", format!("{}, several side by side", seconds(pace.took.total))),
         ("Writes held back for a cut, mean", text::latency(pace.paused_us)),
     ];
+    let awaited = pace.took.awaited.map(|awaited| ("A checker waits for an image, mean", seconds(awaited)));
+    figures.extend(awaited);
+    figures.extend(pace.took.cpu.map(|cpu| {
+        let [start, ask, checker] = [cpu.start, cpu.ask, cpu.checker].map(seconds);
+        let text =
+            format!("{start} the server's until it answered, {ask} after that, {checker} the checker's");
+        ("Processor time of a cut, mean, without tools", text)
+    }));
     let mut blocks = vec![facts(figures), Block::Table(shares(&pace.took))];
     let arms = Fold { summary: "Arm by arm".into(), blocks: vec![Block::Table(by_arm(page))] };
     blocks.push(Block::Fold(arms));

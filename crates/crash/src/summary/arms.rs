@@ -14,7 +14,7 @@ use super::model::{
 use super::{Standing, has};
 use crate::binlog::has_binlog;
 use crate::record::{
-    Corruption, CrashRun, Cut, FileKind, Loss, PageFound, Recovery, Stint, Throughput, Took, Verdict,
+    Corruption, CrashRun, Cut, CutCpu, FileKind, Loss, PageFound, Recovery, Stint, Throughput, Took, Verdict,
     VerdictKind,
 };
 
@@ -165,7 +165,7 @@ fn has_doublewrite(arm: &Arm) -> bool {
 }
 
 /// Whether a moment can come with an arm at all.
-fn can_come(moment: Moment, arm: &Arm, has_binlog: bool) -> bool {
+pub(crate) fn can_come(moment: Moment, arm: &Arm, has_binlog: bool) -> bool {
     match moment {
         Moment::Doublewrite => has_doublewrite(arm),
         Moment::BinlogRotation => has_binlog,
@@ -295,6 +295,23 @@ pub(super) fn with_intervals(arms: &mut [ArmSummary], samples: &[Vec<Sample>], p
     }
 }
 
+/// The mean of those that were awaited by somebody.
+fn mean_awaited(cuts: &[&Cut]) -> Option<f64> {
+    let known: Vec<f64> = cuts.iter().filter_map(|cut| cut.took.awaited).collect();
+    (!known.is_empty()).then(|| mean(&known))
+}
+
+/// The means of those that have any.
+fn mean_cpu(cuts: &[&Cut]) -> Option<CutCpu> {
+    let known: Vec<CutCpu> = cuts.iter().filter_map(|cut| cut.took.cpu).collect();
+    let mean_of = |figure: fn(&CutCpu) -> f64| mean(&known.iter().map(figure).collect::<Vec<_>>());
+    (!known.is_empty()).then(|| CutCpu {
+        start: mean_of(|cpu| cpu.start),
+        ask: mean_of(|cpu| cpu.ask),
+        checker: mean_of(|cpu| cpu.checker),
+    })
+}
+
 pub(super) fn pace(cuts: &[&Cut], stints: &[&Stint]) -> Pace {
     let cutting_s: f64 = stints.iter().map(|stint| stint.cutting_s).sum();
     let verified: u32 = stints.iter().map(|stint| stint.verified).sum();
@@ -309,6 +326,8 @@ pub(super) fn pace(cuts: &[&Cut], stints: &[&Stint]) -> Pace {
         resume: mean_of(|cut| cut.took.resume),
         clear: mean_of(|cut| cut.took.clear),
         total: mean_of(|cut| cut.took.total),
+        awaited: mean_awaited(cuts),
+        cpu: mean_cpu(cuts),
     };
     let measured = verified > 0 && cutting_s > 0.0;
     Pace {

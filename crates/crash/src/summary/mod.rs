@@ -15,7 +15,7 @@ pub(crate) mod sentences;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use arms::BAD;
+pub(crate) use arms::{BAD, can_come};
 pub(crate) use notes::PACE;
 
 pub use canaries::catches;

@@ -407,6 +407,17 @@ fn throughput_is_held_against_the_first_arm_with_its_interval() {
 }
 
 #[test]
+fn a_doublewrite_batch_cannot_come_where_the_buffer_is_off_nor_a_rotation_without_a_binary_log() {
+    let mut arm = header(&PLAUSIBLE[..1], 1).experiment.arms.remove(0);
+    for (value, comes) in [("on", true), ("off", false)] {
+        arm.settings.set("doublewrite", value).unwrap();
+        assert_eq!(can_come(Moment::Doublewrite, &arm, true), comes, "{value}");
+        assert!(can_come(Moment::Page, &arm, false) && can_come(Moment::BinlogRotation, &arm, true));
+        assert!(!can_come(Moment::BinlogRotation, &arm, false));
+    }
+}
+
+#[test]
 fn the_pace_counts_what_was_verified_in_the_time_that_is_known() {
     println!("seed {SEED}");
     let mut run = plausible(&PLAUSIBLE[..1], 30, SEED);
@@ -415,6 +426,10 @@ fn the_pace_counts_what_was_verified_in_the_time_that_is_known() {
     assert_eq!(pace.cuts, 30);
     assert!((pace.cuts_a_minute.unwrap() - 29.0 / (0.81 * 30.0) * 60.0).abs() < 1e-9, "{pace:?}");
     assert!((pace.took.total - 0.981).abs() < 1e-12);
+    assert!((pace.took.cpu.unwrap().ask - 0.125).abs() < 1e-12);
+    assert!((pace.took.awaited.unwrap() - 0.03125).abs() < 1e-12);
+    run.cuts.iter_mut().for_each(|cut| cut.took.cpu = None);
+    assert_eq!(summarize(&run).pace.took.cpu, None, "results of an earlier version");
 }
 
 #[test]

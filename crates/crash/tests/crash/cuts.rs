@@ -128,7 +128,17 @@ cuts = {careless}
         let cuts = of(&run, &format!("canary {canary}"));
         assert!(cuts.iter().any(|cut| cut.is_bad()), "{canary} was not caught: {cuts:?}");
     }
-    assert_eq!(unharmed(&bench, &run, "durable", &[]).len(), 8);
+    let durable = unharmed(&bench, &run, "durable", &[]);
+    assert_eq!(durable.len(), 8);
+    for took in durable.iter().map(|cut| cut.took) {
+        let cpu = took.cpu.unwrap();
+        assert!(cpu.start > 0.0 && cpu.checker > 0.0, "a server's start takes tens of milliseconds: {cpu:?}");
+        assert!(took.awaited.is_some(), "{took:?}");
+    }
+    for stint in &run.stints {
+        let cpu = stint.cutting_cpu.unwrap();
+        assert!(cpu.busy_s > 0.0 && cpu.tester_s > 0.0 && cpu.seconds <= stint.cutting_s, "{cpu:?}");
+    }
     // By the binary log of the server that goes on, a copy would be called damaged in most cuts.
     assert_eq!(unharmed(&bench, &run, "binlog-apart", &[]).len(), 8);
     let careless = unharmed(&bench, &run, "careless", &CARELESS);

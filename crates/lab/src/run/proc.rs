@@ -7,6 +7,7 @@ use std::path::Path;
 
 use ebbtide_proc::machine;
 pub use ebbtide_proc::machine::{MachineTime, available_memory};
+use ebbtide_proc::process::Stat;
 
 use crate::record::HostFacts;
 
@@ -18,6 +19,12 @@ pub fn machine_time() -> Option<MachineTime> {
 /// Processor time of this thread so far, s.
 pub fn thread_time_s() -> f64 {
     ebbtide_device::clock::thread_cpu_time().as_secs_f64()
+}
+
+/// Processor time of this process so far, s, with that of threads that have ended, in the kernel's clock ticks of 10 ms;
+/// None: the kernel does not report it.
+pub fn own_time_s() -> Option<f64> {
+    Stat::of(std::process::id()).map(|stat| stat.cpu.as_secs_f64())
 }
 
 /// Processor time of every thread of this process so far, s, by its number; of those that run at this
@@ -85,6 +92,20 @@ mod tests {
         }
         assert!(std::hint::black_box(sum) != 1);
         assert!(thread_times_s().values().any(|&time| time >= 0.005));
+    }
+
+    #[test]
+    fn the_time_of_the_process_has_that_of_a_thread_that_has_ended() {
+        let before = own_time_s().unwrap();
+        let spin = || {
+            let began = thread_time_s();
+            while thread_time_s() < began + 0.1 {
+                std::hint::black_box((0..100_000).fold(0_u64, |sum, n| sum.wrapping_mul(31) ^ n));
+            }
+        };
+        std::thread::spawn(spin).join().unwrap();
+        // Two figures are counted in whole ticks, each of 10 ms.
+        assert!(own_time_s().unwrap() >= before + 0.07);
     }
 
     #[test]

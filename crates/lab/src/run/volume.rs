@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use ebbtide_catalog::Resolved;
@@ -23,7 +24,8 @@ use super::proc;
 const PATIENCE: Duration = Duration::from_secs(if cfg!(test) { 600 } else { 10 });
 /// The same when the user has ended the run.
 const HURRY: Duration = Duration::from_secs(1);
-/// How often it is looked whether it still is.
+/// The pause before it is looked again whether it still is: at first, and at most. Most users are gone in a moment.
+const FIRST_LOOK: Duration = Duration::from_millis(2);
 const LOOK: Duration = Duration::from_millis(50);
 
 /// What a volume is made of.
@@ -127,6 +129,8 @@ pub struct LabVolume<'a> {
     unlimited: Array,
     fs: FsType,
     attachment: Option<Arc<Attachment>>,
+    /// Whether it has been unmounted: all that its file system had in memory is on it.
+    unmounted: AtomicBool,
     cancel: Cancel,
     watchman: Option<Watchman>,
 }
@@ -149,8 +153,16 @@ impl<'a> LabVolume<'a> {
         }
         let unlimited = request.unlimited.clone();
         let (cancel, fs) = (request.cancel.clone(), request.fs);
-        let mut made =
-            Self { lab, name: request.name, unlimited, fs, attachment: None, cancel, watchman: None };
+        let mut made = Self {
+            lab,
+            name: request.name,
+            unlimited,
+            fs,
+            attachment: None,
+            unmounted: AtomicBool::new(false),
+            cancel,
+            watchman: None,
+        };
         let mount = MountRequest {
             dir: lab.mount_dir(&made.name),
             fs: request.fs,
@@ -203,14 +215,16 @@ impl<'a> LabVolume<'a> {
     /// for a while yet, as in [`Self::detach`].
     pub fn check(&self) -> Result<FsCheck, HostError> {
         let give_up = Instant::now() + PATIENCE;
+        let mut pause = FIRST_LOOK;
         loop {
             match self.attachment().unmount() {
                 Err(HostError::InUse { .. }) if Instant::now() < give_up && !self.cancel.is_cancelled() => {
-                    std::thread::sleep(LOOK);
+                    wait(&mut pause);
                 }
                 unmounted => break unmounted?,
             }
         }
+        self.unmounted.store(true, Ordering::Relaxed);
         self.attachment().check_fs(self.fs)
     }
 
@@ -281,6 +295,9 @@ impl Drop for LabVolume<'_> {
             self.release();
             self.attachment = None;
         }
+        if self.discard() {
+            return;
+        }
         let thrown_away = self.detach().and_then(|()| self.delete());
         if let Err(error) = thrown_away {
             let error = StepError::from(error).chain();
@@ -291,16 +308,29 @@ impl Drop for LabVolume<'_> {
 }
 
 impl LabVolume<'_> {
+    /// Throws it away at once where it is unmounted already: nothing has to be written back, and nobody's files to be
+    /// waited for. False: it has to be detached, whatever was in the way.
+    fn discard(&self) -> bool {
+        if !self.unmounted.load(Ordering::Relaxed) || self.cancel.is_cancelled() {
+            return false;
+        }
+        let discarded = self.lab.host.discard(&self.name);
+        discarded.inspect_err(|error| tracing::debug!(volume = self.name, %error, "not discarded")).is_ok()
+    }
+
     /// Detaches it in order, once those who have it in use have gone: what a killed server had asked the
     /// kernel for through io_uring holds its files for a while after its end. Then by force.
     fn detach(&self) -> Result<(), HostError> {
         let began = Instant::now();
+        let mut pause = FIRST_LOOK;
         loop {
             let patience = if self.cancel.is_cancelled() { HURRY } else { PATIENCE };
             let patient = began.elapsed() < patience;
             match self.lab.host.detach(&self.name, !patient, &|_| ()) {
                 Ok(_) | Err(HostError::NotAttached { .. }) => return Ok(()),
-                Err(HostError::InUse { .. } | HostError::Loop(_)) if patient => std::thread::sleep(LOOK),
+                Err(HostError::InUse { .. } | HostError::Loop(_)) if patient => {
+                    wait(&mut pause);
+                }
                 Err(error) if patient => {
                     tracing::warn!(volume = self.name, %error, "detaching by force");
                     return self.lab.host.detach(&self.name, true, &|_| ()).map(drop);
@@ -313,13 +343,22 @@ impl LabVolume<'_> {
     /// Deletes it, once its files are closed.
     fn delete(&self) -> Result<(), HostError> {
         let give_up = Instant::now() + PATIENCE;
+        let mut pause = FIRST_LOOK;
         loop {
             match self.lab.host.store().delete_volume(&self.name) {
-                Err(StoreError::Busy { .. }) if Instant::now() < give_up => std::thread::sleep(LOOK),
+                Err(StoreError::Busy { .. }) if Instant::now() < give_up => {
+                    wait(&mut pause);
+                }
                 other => return Ok(other?),
             }
         }
     }
+}
+
+/// Waits before the next look. The next pause is twice as long, up to [`LOOK`].
+fn wait(pause: &mut Duration) {
+    std::thread::sleep(*pause);
+    *pause = (*pause * 2).min(LOOK);
 }
 
 #[cfg(test)]
@@ -364,6 +403,32 @@ mod tests {
             .stderr(Stdio::null())
             .spawn()
             .unwrap()
+    }
+
+    #[test]
+    fn pauses_between_looks_grow_to_their_limit() {
+        let mut pause = FIRST_LOOK;
+        for expected in [2, 4, 8, 16, 32, 50, 50].map(Duration::from_millis) {
+            assert_eq!(pause, expected);
+            wait(&mut pause);
+        }
+    }
+
+    #[test]
+    fn a_volume_whose_file_system_was_checked_is_thrown_away_with_all_that_it_had() {
+        if !can_attach() {
+            return;
+        }
+        let (dir, cancel) = (tempfile::tempdir().unwrap(), Cancel::default());
+        let lab = lab(dir.path(), &cancel);
+        let volume = volume(&lab, &cancel);
+        let mount = volume.dir().to_owned();
+        assert!(write(&volume, 10).wait().unwrap().success());
+        assert!(!volume.discard(), "it is mounted");
+        assert!(volume.check().unwrap().clean && !mount.exists());
+        drop(volume);
+        assert_eq!(lab.take_trouble(), Vec::<String>::new());
+        assert!(lab.host.store().volumes().is_empty());
     }
 
     #[test]
