@@ -65,7 +65,7 @@ pub(crate) struct CrashArgs {
     /// and fetched ones (`./dev servers`) are, and those of --server and --set. Whoever wrote the file chose the program
     #[arg(long)]
     pub(super) allow_servers: bool,
-    /// Images that are judged side by side [default: as many as there are processors]
+    /// Images that are judged side by side [default: two for each processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=64))]
     pub(super) checkers: Option<u8>,
     /// Seed of the moments, of what tears, and of the load [default: a fresh one, which is printed]

@@ -75,7 +75,7 @@ pub fn run(
     let events = EventSink::new(&on_lab_event);
     let started_ns = lab_run::unix_ns();
     let cpus = usize::try_from(proc::cpus()).unwrap_or(usize::MAX);
-    let checkers = options.checkers.unwrap_or(cpus);
+    let checkers = options.checkers.unwrap_or(cpus.saturating_mul(2));
     let requirements = Requirements {
         home: &options.home,
         // A slow host tears pages as a fast one does: it is noted, not refused.

@@ -135,7 +135,7 @@ impl Store {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(home.join(FILE), flags)?;
         upgrade::expect_present(&connection)?;
-        Ok(Self { connection, most: 0, layouts: RefCell::default() })
+        Ok(Self { connection, most: 0, second_bytes: None, layouts: RefCell::default() })
     }
 
     /// Writes points of intervals, all of them or none. One that is there already is replaced.

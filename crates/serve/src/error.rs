@@ -59,7 +59,7 @@ pub enum ServeError {
         /// Name of the volume.
         volume: String,
         /// Why.
-        source: DeleteError,
+        source: Box<DeleteError>,
     },
     /// Records of EC2 that cannot be read.
     #[error("the records of EC2 of this home cannot be read")]
@@ -183,7 +183,7 @@ fn held(volume: &str, hold: &Hold) -> String {
 /// An error with its causes, for the log. Equal words are written once.
 pub(crate) fn chain(error: &dyn Error) -> String {
     let mut words = vec![error.to_string()];
-    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    let causes = std::iter::successors(error.source(), |&cause| cause.source());
     words.extend(causes.map(ToString::to_string));
     words.dedup();
     words.join(": ")

@@ -39,7 +39,7 @@ impl SampleError {
             Self::History(error) => error,
             Self::Tick(error) => error,
         };
-        std::iter::successors(Some(error), |cause| cause.source())
+        std::iter::successors(Some(error), |&cause| cause.source())
             .any(|cause| matches!(cause.downcast_ref(), Some(ControlError::Stopping)))
     }
 }

@@ -233,7 +233,7 @@ impl<'a> Service<'a> {
             Some((ec2, id)) => ec2.delete(self.plane, &id).map_err(|error| match error {
                 DeleteError::Held(hold) => held(&name, &id, &hold, ec2),
                 DeleteError::Control(error) => error.into(),
-                source => ServeError::NotDeleted { volume: name.clone(), source },
+                source => ServeError::NotDeleted { volume: name.clone(), source: Box::new(source) },
             })?,
             None => false,
         };

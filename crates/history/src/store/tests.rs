@@ -301,7 +301,7 @@ fn a_file_that_is_only_read_is_neither_made_nor_brought_up_nor_written() {
     write(&mut store, &key("db", "i"), [(FIRST, 5)]);
     let mut reader = Store::open_read_only(dir.path()).unwrap();
     assert_eq!(ops(&reader, &[("volume", "db")], FIRST..FIRST + 1), [(FIRST, 5)]);
-    assert!(reader.prune(Tier::Minute, FIRST * 60_000).is_err());
+    assert!(reader.prune(Tier::Minute, FIRST * 60_000, &[]).is_err());
 
     store.connection.pragma_update(None, "user_version", 4).unwrap();
     let error = Store::open_read_only(dir.path()).unwrap_err().to_string();

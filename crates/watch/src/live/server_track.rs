@@ -224,7 +224,7 @@ mod tests {
         let mut track = ServerTrack::default();
         track.take(Nanos::from_secs(77), &reading(0, 77, 1));
         let (flavour, counters) = track.counters(&reading(0, 77, 1)).unwrap();
-        assert_eq!((flavour, counters.get(ebbtide_observe::UPTIME)), (Flavour::MariaDb, Some(77)));
+        assert_eq!((flavour, counters.get(UPTIME)), (Flavour::MariaDb, Some(77)));
         assert!(track.counters(&Reading::default()).is_none());
     }
 }

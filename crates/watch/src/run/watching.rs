@@ -158,7 +158,7 @@ mod tests {
             tls: None,
         };
         let servers = [WatchedServer { name: "shop".to_owned(), target }];
-        let options = SourceOptions { interval, clock: Clock::start(), stop: &stop };
+        let options = SourceOptions { interval, clock: Clock::start(), has_ebs_pages: false, stop: &stop };
         let sources = Arc::new(Sources::start(&servers, None, Catalog::builtin(), &options).unwrap());
         let audience = Audience {
             recipients: Recipients::default(),
