@@ -183,7 +183,7 @@ fn the_server_of_a_home_that_was_made_again_is_not_disturbed_by_the_old_one() {
     kill_9(u32::try_from(new["pid"].as_u64().unwrap()).unwrap());
     let again = serve();
     let listed = call(&again["aws"], "Action=DescribeVolumes");
-    assert_eq!(listed.matches("<volumeId>").count(), 1, "the one of the call: {listed}");
+    assert_eq!(listed.matches("<volumeId>").count(), 2, "that of the call and that of the command: {listed}");
     let names = home.run_line("volume list --json").ok().json();
     let has_other = names.as_array().unwrap().iter().any(|volume| volume["name"] == "other");
     assert!(has_other && names.as_array().unwrap().len() == 2, "{names}");
