@@ -47,8 +47,8 @@ at_least() { if [ "$1" -ge "$2" ]; then echo yes; else echo "no: $1"; fi; }
 # iostat's column ($1) in the second of two intervals of a second.
 iostat_column() {
     LC_ALL=C iostat -xd "$DEVICE" 1 2 |
-        awk -v column="$1" -v device="$DEVICE" '$1 == "Device" { for (i = 1; i <= NF; i++) if ($i == column) at = i }
-            $1 == device { value = $at } END { print value }'
+        awk -v column="$1" -v device="$DEVICE" '$1 == "Device" { for (i = 1; i <= NF; i++) if ($i == column) position = i }
+            $1 == device { value = $position } END { print value }'
 }
 
 [ "$(field 9)" = 0 ] || none "$INNER is in use"
