@@ -65,7 +65,7 @@ const COUNTED: [(Family, Read); 17] = [
         counter(
             "node_disk_io_time_weighted_seconds_total",
             "seconds",
-            "Time of all I/O together: its rate is the mean queue length.",
+            "Time of all I/O together, added when it ends: its rate is the mean queue length, but for requests that hang.",
         ),
         |disk| Some(millis(disk.queue_ms)),
     ),

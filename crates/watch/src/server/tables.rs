@@ -66,8 +66,8 @@ pub(super) fn add_compressed_pool(families: &mut Families, rows: &[CompressedPoo
             (
                 "mysql_info_schema_innodb_cmpmem_relocation_time_seconds_total",
                 "Total time in seconds spent in relocating blocks.",
-                // mysqld_exporter takes the server's microseconds for milliseconds. The same name has the same value.
-                row.relocation_us as f64 / 1_000.0,
+                // mysqld_exporter takes the server's seconds for milliseconds. The same name has the same value.
+                row.relocation_s as f64 / 1_000.0,
             ),
         ];
         for (name, help, value) in values {
@@ -268,7 +268,7 @@ mod tests {
             pages_used: 1,
             pages_free: 2,
             relocation_ops: 3,
-            relocation_us: 4_000,
+            relocation_s: 4_000,
         };
         add_compressed_pool(&mut families, &[pool]);
         let of_page = [("page_size", "8192")];
