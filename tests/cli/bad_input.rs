@@ -115,7 +115,8 @@ fn a_command_that_puts_nothing_into_a_home_makes_none() {
     ] {
         let mut command = Command::new(EBBTIDE);
         command.args(words.split(' ')).env("EBBTIDE_HOME", "rel").current_dir(&dir);
-        Ran::of(command.output().unwrap()).refused(code, &[text, "rel"][..1 + usize::from(words != "volume create db gp9:size=1GiB")]);
+        Ran::of(command.output().unwrap())
+            .refused(code, &[text, "rel"][..1 + usize::from(words != "volume create db gp9:size=1GiB")]);
         assert!(!dir.path().join("rel").exists(), "{words}");
     }
 }
