@@ -6,8 +6,10 @@
 //!
 //! # Where to begin reading
 //!
-//! - [`names`] is the one table of metric families: name, type, unit, labels, help and source.
-//! - [`scrape_text`] in `scrape` writes all of them. `volumes` and `process` know where each value comes from.
+//! - [`names`] is the table of metric families of volumes: name, type, unit, labels, help and source. Those of servers are in
+//!   [`server::names`], of alarms [`alarm::ALARM_FAMILIES`], of the machine [`host::host_families`].
+//! - [`scrape_text`] in `scrape` writes those of volumes, for `serve`; `live::scrape` the others, for `watch`. `volumes` and `process` know
+//!   where each value comes from.
 //! - `exposition` is the text format 0.0.4 of Prometheus.
 //! - [`run`] reads the sources, and tells people and programs: [`run::Watching`] is `ebbtide watch` without its options and its terminal.
 //! - [`live::Watcher`] takes what all sources gave, second by second: events of [`alarm`], a [`view::View`], samples for the history.
@@ -17,7 +19,7 @@
 //! - [`view`] has what people are shown; [`page`] shows it to a browser, [`terminal::draw`] draws it on a terminal.
 //! - [`names_page`] and [`alarms_page`] are the tables as docs/generated has them.
 //!
-//! A new family is a row of [`names`] and a row of `volumes`; a test fails where one of the two is missing.
+//! How to add a family or a figure: docs/extending.md. How to add a rule: [`alarm`].
 #![forbid(unsafe_code)]
 
 pub mod alarm;

@@ -1,4 +1,4 @@
-//! The one table of metric families. A name that has been released keeps its meaning.
+//! The table of metric families of volumes and of this process. A name that has been released keeps its meaning.
 //!
 //! Names and units follow Prometheus's rules: base units, `_total` for counters. Those of I/O are the names of node_exporter's disk
 //! collector where the two count the same (`node_disk_reads_completed_total`); those of the process are what its client libraries have.

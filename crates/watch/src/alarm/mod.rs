@@ -10,7 +10,8 @@
 //! - Forecasts: `credit.rs` of burst credits, on the volume's own bucket; `space.rs` of a file system; `server.rs` of the redo log.
 //!
 //! To add a rule, add a [`RuleId`] and a row to the table, and have one of the three judge it; `tests/alarms` needs a situation that
-//! raises it and a healthy neighbour that does not.
+//! raises it and a healthy neighbour that does not. Its query names families that exporters have (the list in `dashboards`) or ours.
+//! `UPDATE_DOCS=1 cargo test -p ebbtide-watch --lib page` writes its row of docs/generated/alarms.md.
 //!
 //! # What makes no alarm
 //!

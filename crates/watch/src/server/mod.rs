@@ -7,7 +7,8 @@
 //!   server's own names, so that a counter of a new version needs no change here.
 //! - [`ServerTrend`] keeps two looks: rates, and how fast the redo log fills.
 //! - [`lags`] is how far a replica is behind, and by which evidence.
-//! - [`SERVER_FAMILIES`] are the families that nobody else has. A new one is a row of `names` and a line of `own`.
+//! - [`SERVER_FAMILIES`] are the families that nobody else has. A new one is a row of `names` and a line of `own`:
+//!   docs/extending.md.
 
 mod exporter;
 mod families;
