@@ -94,6 +94,8 @@ fn what_aws_has_no_volume_of_has_an_id_and_is_not_described() {
 fn a_modification_by_a_command_is_described_and_one_by_ec2_is_the_homes() {
     let rig = Rig::new();
     let db = id(&create(&rig, "db", "gp3:size=1GiB"));
+    // What changed before the endpoint has seen the volume is no modification to it.
+    assert_eq!(rig.show(&db)["Size"], 1);
     modify(&rig, "db", "gp3:size=10GiB,iops=5000");
     let shown = rig.show(&db);
     assert_eq!((&shown["Size"], &shown["Iops"]), (&json!(10), &json!(5_000)), "{shown}");
