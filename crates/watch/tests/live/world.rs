@@ -138,7 +138,7 @@ impl World {
         let variables: Variables = [("max_connections", "151")].into_iter().collect();
         let read_at = Duration::from_secs(uptime_s + 100_000 * self.run);
         let reading = Reading {
-            up: self.state == ServerState::Answers,
+            up: matches!(self.state, ServerState::Answers | ServerState::Rests),
             run: self.run,
             maker: Some(Maker::MariaDb),
             release: Some(Version::new(11, 8, 9)),
