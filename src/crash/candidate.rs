@@ -22,8 +22,7 @@ use crate::duration::parse_interval;
 use crate::exit::{Exit, Refusal};
 use crate::home::HomePath;
 use crate::load::{ServerArgs, refuse};
-use crate::run::signals;
-use crate::signals::cancel_on;
+use crate::signals::{cancel_on, signals};
 use crate::status_line::StatusLine;
 
 /// What goes with `--candidate`.

@@ -20,9 +20,9 @@ use crate::run::status::RunStatus;
 use crate::run::{
     Shown, allowed, catalog, detect, directory_for, estimate_of, list, name_servers, outline, pairs, refuse,
     refuse_experiment, refuse_results, refuse_run, report_quick, rest, run_plan, show_missing, show_plan,
-    signals, unstarted, write_report,
+    unstarted, write_report,
 };
-use crate::signals::cancel_on;
+use crate::signals::{cancel_on, signals};
 use crate::text::{line, write};
 use crate::version;
 pub(crate) use args::CrashArgs;

@@ -19,8 +19,7 @@ use crate::bundle;
 use crate::control::ask_if_there;
 use crate::home::HomePath;
 use crate::password::password;
-use crate::run::signals;
-use crate::signals::cancel_on;
+use crate::signals::{cancel_on, signals};
 use crate::status_line::StatusLine;
 use crate::text::note;
 

@@ -16,9 +16,9 @@ use super::refusal::refuse;
 use crate::exit::{Exit, Refusal};
 use crate::home::HomePath;
 use crate::run::{
-    Shown, catalog, detect, directory_for, measured, refuse_experiment, show_missing, show_plan, signals,
+    Shown, catalog, detect, directory_for, measured, refuse_experiment, show_missing, show_plan,
 };
-use crate::signals::cancel_on;
+use crate::signals::{cancel_on, signals};
 use crate::text::{line, note};
 use crate::version;
 

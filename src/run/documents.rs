@@ -24,7 +24,7 @@ use ebbtide_text::shell_words::quoted;
 
 use super::{
     RunArgs, Shown, allowed, catalog, detect, directory_for, measured, refuse_experiment, refuse_results,
-    show_missing, signals,
+    show_missing,
 };
 use crate::answers::{self, DocumentsEnded, DocumentsPlan, PlannedExperiment};
 use crate::cli::Command;
@@ -32,7 +32,7 @@ use crate::document::print;
 use crate::exit::{Exit, Refusal};
 use crate::home::HomePath;
 use crate::resume;
-use crate::signals::cancel_on;
+use crate::signals::{cancel_on, signals};
 use crate::text::{line, note, write};
 use crate::version;
 

@@ -10,7 +10,6 @@ pub(crate) mod status;
 pub(crate) mod text;
 
 use std::collections::BTreeMap;
-use std::ffi::c_int;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -30,7 +29,6 @@ use ebbtide_load::Cancel;
 use ebbtide_mysql::{Binary, NamedServers, ServerError};
 use ebbtide_report::{Report, TextOptions};
 use ebbtide_text::shell_words::quoted;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::answers::{self, DeletedAll, Listed, RunEnded, RunPlan};
 use crate::cli::Command;
@@ -39,7 +37,7 @@ use crate::exit::{Exit, Refusal};
 use crate::home::HomePath;
 use crate::refusal::refuse_overrides;
 use crate::resume;
-use crate::signals::cancel_on;
+use crate::signals::{cancel_on, signals};
 use crate::text::{line, write};
 use crate::version;
 pub(crate) use args::RunArgs;
@@ -547,16 +545,6 @@ fn command(name: &str, args: &RunArgs, place: &HomePath, seed: u64) -> String {
     words.extend(args.over_limit.then(|| "--over-limit".to_owned()));
     words.extend(args.allow_servers.then(|| "--allow-servers".to_owned()));
     words.join(" ")
-}
-
-/// The signals that end a run in order. What a second one leaves, the next run clears.
-pub(crate) fn signals() -> impl Iterator<Item = c_int> {
-    [SIGINT, SIGTERM].into_iter().chain((!hangup_is_ignored()).then_some(SIGHUP))
-}
-
-/// Whether this process was started to outlive its terminal, as `nohup` does.
-fn hangup_is_ignored() -> bool {
-    ebbtide_proc::process::ignores(SIGHUP.unsigned_abs())
 }
 
 pub(crate) fn refuse_experiment(error: ExperimentError) -> anyhow::Error {

@@ -11,7 +11,6 @@ mod servers;
 mod terminal;
 mod voice;
 
-use std::ffi::c_int;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -28,7 +27,6 @@ use ebbtide_watch::run::{
 };
 use ebbtide_watch::screen::{document, has_alarm};
 use ebbtide_watch::view::{View, ViewSource};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 pub(crate) use args::WatchArgs;
 use args::{HistoryPlace, SilenceEnd, SilenceWish, Switch, WatchCommand};
@@ -39,7 +37,7 @@ use crate::answers;
 use crate::document::{ColorWhen, print, text_options};
 use crate::exit::{Exit, Refusal};
 use crate::refusal::{refuse, refused};
-use crate::signals::cancel_on;
+use crate::signals::{cancel_on, signals};
 use crate::text::note;
 
 /// The longest interval of a watch that goes on: rules count seconds, and what happened between two looks is not known.
@@ -110,12 +108,6 @@ fn check(args: &WatchArgs, json: bool) -> Result<()> {
         return Err(Refusal::usage(message).hint("--once takes up to 24h").into());
     }
     Ok(())
-}
-
-/// The signals that end it in order; one that this process was started to outlive, as `nohup` does, is none of them.
-fn signals() -> impl Iterator<Item = c_int> {
-    let hangup = !ebbtide_proc::process::ignores(SIGHUP.unsigned_abs());
-    [SIGINT, SIGTERM].into_iter().chain(hangup.then_some(SIGHUP))
 }
 
 /// Where the history is: the directory of the option, or the home.
